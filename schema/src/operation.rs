@@ -401,7 +401,7 @@ impl Answer {
             _ => (None, None, None),
         };
         let (data_size, fingerprint) = (values.data_size(), values.fingerprint());
-        let overwritten = values.offset().filter(|_| function.opens().is_some());
+        let overwritten = values.offset().filter(|_| function.effect().opens().is_some());
         Self { makes, made, data_size, fingerprint, base, extent: values.size(), overwritten, value: values.value() }
     }
 

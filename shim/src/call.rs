@@ -6,7 +6,7 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "function and origin are mostly constants, so that much is decided when it is compiled"
+    reason = "the effect is known in each copy of the path, so that much is decided when it is compiled"
 )]
 
 use urscope_schema::api::{Effect, Function, UrResult, role::Device};
@@ -14,9 +14,7 @@ use urscope_schema::{call::Values, operation};
 
 use crate::event_filter::{self, Recording};
 use crate::knobs::{self, Hot};
-use crate::raw::args::out_params::{self, Redirection};
-use crate::raw::args::row::{RealCall, Row, RowCall};
-use crate::raw::args::{Arg, inputs::Arguments};
+use crate::raw::args::{Arg, inputs::Arguments, out_params, reader::Reader, row::Call};
 use crate::raw::{call_stacks::outer::Outer, processes::fork, threads::thread};
 use crate::{chain, commands, devices, inner, stacks};
 
@@ -71,6 +69,7 @@ pub(crate) struct Begun {
     flags: Option<u64>,
     pointer: Option<u64>,
     device: Option<Arg<Device>>,
+    reader: &'static dyn Reader,
     commands: commands::Seen,
 }
 
@@ -82,73 +81,79 @@ impl Begun {
 }
 
 /// Records a call around the real function, unless nobody wants to know of it; returns the result for the caller.
-#[inline(always)]
-pub fn intercept<R: Row>(origin: Origin, row: R, real: R::Real) -> UrResult {
-    intercept_as(None, origin, row, real)
+pub fn intercept(origin: Origin, call: &Call) -> UrResult {
+    intercept_as(None, origin, call)
 }
 
 /// Records a call around the real function. `decided` is whether and why, if the caller has asked.
-#[inline(always)]
-pub(crate) fn intercept_as<R: Row>(decided: Option<Recording>, origin: Origin, row: R, real: R::Real) -> UrResult {
-    let call = RowCall::new(row, real);
-    if const { is_hot(R::FUNCTION) } { around(decided, origin, &call) } else { around_any(decided, origin, &call) }
-}
-
-/// Records a call as [`intercept`] does, by the path that most functions share. A test of all functions compiles in a third of the time with it.
-pub fn intercept_shared(origin: Origin, call: &dyn RealCall) -> UrResult {
-    around_any(None, origin, call)
-}
-
-/// Whether programs make so many recorded calls of a function that it has a path of its own, in which the compiler knows its row. All
-/// others share one: a path is 12 KB of code.
-const fn is_hot(function: Function) -> bool {
-    matches!(function.effect(), Effect::Exports(_) | Effect::Puts(_) | Effect::Opens(_) | Effect::Closes(_))
+///
+/// The path has a copy for each kind of function of which programs make many recorded calls, in which the compiler knows the effect, and
+/// one for all others.
+pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &Call) -> UrResult {
+    match call.function().effect() {
+        Effect::Exports(kind) => around(decided, origin, call, Effect::Exports(kind)),
+        Effect::Puts(kind) => around(decided, origin, call, Effect::Puts(kind)),
+        Effect::Opens(kind) => around(decided, origin, call, Effect::Opens(kind)),
+        Effect::Closes(kind) => around(decided, origin, call, Effect::Closes(kind)),
+        Effect::Enqueues(kind) => around(decided, origin, call, Effect::Enqueues(kind)),
+        Effect::Launches(kind) => around(decided, origin, call, Effect::Launches(kind)),
+        effect => around_other(decided, origin, call, effect),
+    }
 }
 
 /// Records a call that the runtime makes in the recorded call with the number `outer`.
 #[cold]
-pub(crate) fn intercept_inner<R: Row>(outer: u64, row: R, real: R::Real) -> UrResult {
-    around_any(None, Origin::Inner(outer), &RowCall::new(row, real))
+pub(crate) fn intercept_inner(outer: u64, call: &Call) -> UrResult {
+    around_other(None, Origin::Inner(outer), call, call.function().effect())
 }
 
-/// The path of a call, compiled once for all functions.
-#[inline(never)]
-fn around_any(decided: Option<Recording>, origin: Origin, call: &dyn RealCall) -> UrResult {
-    around(decided, origin, call)
-}
-
-/// The path of a call.
+/// Makes a call that is not recorded.
 #[inline(always)]
-fn around(decided: Option<Recording>, origin: Origin, call: &(impl RealCall + ?Sized)) -> UrResult {
-    let arguments = call.arguments();
-    let function = arguments.function();
-    let begun = match begin(function, decided, origin, arguments) {
+pub(crate) fn pass_on(effect: Effect, call: &Call) -> UrResult {
+    commands::before_unrecorded(effect, call.arguments().inputs());
+    let result = call.make();
+    commands::note_unrecorded(call.function(), effect, call.arguments().inputs(), result);
+    result
+}
+
+/// The path of a call with an effect that has no copy.
+#[inline(never)]
+fn around_other(decided: Option<Recording>, origin: Origin, call: &Call, effect: Effect) -> UrResult {
+    around(decided, origin, call, effect)
+}
+
+/// The path of a call, whose function has this effect.
+#[inline(always)]
+fn around(decided: Option<Recording>, origin: Origin, call: &Call, effect: Effect) -> UrResult {
+    let function = call.function();
+    let begun = match begin(function, effect, decided, origin, call.arguments()) {
         Begin::Recorded(begun) => begun,
         Begin::Answered(result) => return result,
-        Begin::Unrecorded => {
-            commands::before_unrecorded(function);
-            let result = call.make(&Redirection::NONE);
-            commands::note_unrecorded(function, arguments.inputs(), result);
-            return result;
-        }
+        Begin::Unrecorded => return pass_on(effect, call),
     };
-    let outer = inner::outer(function, begun.call);
+    let outer = inner::outer(effect, begun.call);
     let is_outer = matches!(origin, Origin::Adapter(_) | Origin::Library(_));
     if is_outer {
         outer.begin();
     }
     let exception_guard = ExceptionGuard { function, origin, call: begun.call, outer: is_outer.then_some(&outer) };
-    let (result, answers) = out_params::call(call);
+    let (result, answers) = out_params::call(effect, call);
     std::mem::forget(exception_guard);
     if is_outer {
         outer.end();
     }
-    end(function, begun, result, answers)
+    end(function, effect, begun, result, answers)
 }
 
 /// Shows the layers a call that begins. Whether it is recorded, and why, may have been decided.
 #[inline(always)]
-pub(crate) fn begin(function: Function, decided: Option<Recording>, origin: Origin, arguments: &Arguments) -> Begin {
+pub(crate) fn begin(
+    function: Function,
+    effect: Effect,
+    decided: Option<Recording>,
+    origin: Origin,
+    arguments: &Arguments,
+) -> Begin {
     fork::notice();
     let hot = knobs::hot();
     let mut begun = Begun {
@@ -159,6 +164,7 @@ pub(crate) fn begin(function: Function, decided: Option<Recording>, origin: Orig
         flags: None,
         pointer: None,
         device: None,
+        reader: arguments.inputs().reader(),
         commands: commands::Seen::default(),
     };
     if let Origin::Inner(outer) = origin {
@@ -167,10 +173,10 @@ pub(crate) fn begin(function: Function, decided: Option<Recording>, origin: Orig
         chain::inner_enter(function, outer, arguments.record());
         return Begin::Recorded(begun);
     }
-    // Not by a closure, in which the compiler would not know the function.
+    // Not by a closure, in which the compiler would not know the effect.
     let recording = match decided {
         Some(recording) => recording,
-        None => event_filter::recording(function, arguments),
+        None => event_filter::recording(effect, arguments),
     };
     // The layers get a reference to this copy only, so that the arguments need not be in memory.
     let nulls = *arguments.nulls();
@@ -191,14 +197,14 @@ pub(crate) fn begin(function: Function, decided: Option<Recording>, origin: Orig
         Recording::Execution(access) => access.enter(&mut values),
         _ => {}
     }
-    begun.commands = commands::before(function, arguments.inputs(), &mut values);
+    begun.commands = commands::before(function, effect, arguments.inputs(), &mut values);
     if recording == Recording::UnknownLaunch {
         values.flags = Some(operation::UNKNOWN);
     }
     (begun.flags, begun.pointer) = (values.flags, values.pointer);
     if let Origin::Adapter(via) = origin {
         begun.device = arguments.inputs().device();
-        devices::before(function, via, begun.device);
+        devices::before(effect, via, begun.device);
     }
     let entered = chain::enter(hot, function, values, &nulls);
     begun.call = entered.call;
@@ -211,28 +217,28 @@ pub(crate) fn begin(function: Function, decided: Option<Recording>, origin: Orig
         thread::set_command(begun.call);
         commands::note_appended(begun.commands, begun.call, arguments.inputs(), arguments.values());
     }
-    event_filter::enter(function, begun.event);
+    event_filter::enter(effect, begun.event);
     Begin::Recorded(begun)
 }
 
 /// Shows the layers a call that has returned; returns the result for the caller.
 #[inline(always)]
-pub(crate) fn end(function: Function, begun: Begun, result: UrResult, answers: Values) -> UrResult {
+pub(crate) fn end(function: Function, effect: Effect, begun: Begun, result: UrResult, answers: Values) -> UrResult {
     if let Origin::Inner(_) = begun.origin {
-        commands::note_return(function, result);
+        commands::note_return(effect, result);
         return exit(begun.hot, function, begun.origin, begun.call, result, answers);
     }
     if begun.commands.is_command {
         thread::set_command(0);
     }
-    commands::after(function, begun.call, begun.commands, result);
-    commands::note_memory(function, begun.pointer, begun.commands, result, &answers);
+    commands::after(effect, begun.call, begun.commands, result);
+    commands::note_memory(function, effect, begun.reader, begun.pointer, begun.commands, result, &answers);
     if let Origin::Adapter(via) = begun.origin
         && result.is_success()
     {
         devices::after(via, begun.device);
     }
-    event_filter::exit(function, begun.event, begun.flags, result, &answers);
+    event_filter::exit(function, effect, begun.event, begun.flags, result, &answers);
     exit(begun.hot, function, begun.origin, begun.call, result, answers)
 }
 

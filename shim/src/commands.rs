@@ -8,17 +8,17 @@
 //! commands before it, because dependencies between commands are not known. So a command that is reported as
 //! unfinished was not waited for by any hooked call.
 
-#![expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
+#![expect(clippy::inline_always, reason = "decided when it is compiled: the effect is mostly a constant")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use urscope_schema::api::{Effect, Function, Promise, Table, UrResult};
+use urscope_schema::api::{Effect, Function, Promise, UrResult};
 use urscope_schema::handle::{Kind, descriptor_in};
 use urscope_schema::{call::Values, operation};
 
 use crate::event_filter::Recording;
 use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
-use crate::raw::args::{allocation, inputs::Inputs, kernel_arguments};
+use crate::raw::args::{inputs::Inputs, reader::NewQueue, reader::Reader};
 use crate::raw::{files::kept_descriptors, memory::host_memory, software_device, software_device::CommandObserver};
 use crate::{chain, device_errors, knobs, lists, lists::Access};
 
@@ -78,21 +78,21 @@ pub(crate) fn are_recorded() -> bool {
 /// Adds to the arguments of a call that ends memory the number of the first command that the host has not waited for,
 /// unless the device says that all have completed, and the offset of the first byte that an unfinished command accesses.
 #[inline(always)]
-pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
-    let ends_memory = function.effect().ends_memory();
+pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values: &mut Values) -> Seen {
+    let ends_memory = effect.ends_memory();
     // These can wait, or free later.
-    let at_once = !matches!(function.effect(), Effect::FreesLater(_))
+    let at_once = !matches!(effect, Effect::FreesLater(_))
         && function != Function::zeMemFreeExt
-        && (matches!(function.effect(), Effect::Unmaps(_)) || !function.interface().promises(Promise::EndsWait));
+        && (matches!(effect, Effect::Unmaps(_)) || !function.interface().promises(Promise::EndsWait));
     if ends_memory && are_recorded() {
         // The next memory at the address may have another size.
         LATEST_RANGE.store(0, Ordering::Relaxed);
         if let Some(pointer) = values.pointer {
-            note_end(function, pointer, values.size);
+            note_end(effect, pointer, values.size);
         }
     }
-    if ends_contents(function) && are_recorded() {
-        kernel_arguments::forget_kernels();
+    if ends_contents(function, effect) && are_recorded() {
+        inputs.reader().forget_kernels();
         ranges::may_all_end();
     }
     if ends_memory && at_once && are_recorded() {
@@ -102,8 +102,8 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
             values.value = Some(FIRST_UNWAITED.load(Ordering::Relaxed) & CALL_MASK).filter(|call| *call != 0);
         }
     }
-    let is_command = function.is_command();
-    let is_execution = function.executes();
+    let is_command = effect.is_command();
+    let is_execution = effect.executes();
     let known = if is_command || is_execution { noted(inputs.queue()) } else { None };
     if is_command && are_recorded() {
         values.context = context_of(known);
@@ -114,7 +114,7 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
         waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },
         // A C++ bool is the lowest byte of its register.
         is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0)
-            || matches!(function.effect(), Effect::Performs(_))
+            || matches!(effect, Effect::Performs(_))
             || (is_command || is_execution) && is_synchronous(inputs.queue(), known),
         is_appended: is_command && known.is_some_and(|known| known & IS_LATER != 0),
         imports: function.imports(values),
@@ -125,8 +125,8 @@ pub(crate) fn before(function: Function, inputs: &Inputs, values: &mut Values) -
 
 /// Registers memory that a call is about to end. If the call is refused, nothing has ended, as the trace shows.
 #[inline(always)]
-fn note_end(function: Function, pointer: u64, size: Option<u64>) {
-    let ends = match function.effect() {
+fn note_end(effect: Effect, pointer: u64, size: Option<u64>) {
+    let ends = match effect {
         Effect::Unmaps(_) => size.map(|size| pointer.saturating_add(size)),
         // The memory may be a part of the driver's allocation.
         _ => SHARED_RANGES.around(pointer).map(|[_, ends]| ends),
@@ -138,8 +138,8 @@ fn note_end(function: Function, pointer: u64, size: Option<u64>) {
 
 /// Whether a call may end all that belongs to a context. Of the references to a device's own context, the last one does.
 #[inline(always)]
-fn ends_contents(function: Function) -> bool {
-    matches!(function.effect(), Effect::Destroys(Kind::Context) | Effect::Releases(Kind::Context))
+fn ends_contents(function: Function, effect: Effect) -> bool {
+    matches!(effect, Effect::Destroys(Kind::Context) | Effect::Releases(Kind::Context))
         && function.interface().promises(Promise::ContextsOwnMemory)
 }
 
@@ -178,11 +178,11 @@ pub(crate) fn note_appended(seen: Seen, call: u64, inputs: &Inputs, values: &Val
 /// Whether a command is recorded. A launch is if one of its arguments is a pointer into shared memory, or if its arguments cannot be
 /// read; other commands always are.
 #[inline(always)]
-pub(crate) fn recorded(function: Function, inputs: &Inputs) -> Recording {
+pub(crate) fn recorded(effect: Effect, inputs: &Inputs) -> Recording {
     if !are_recorded() {
         return Recording::No;
     }
-    if !function.launches() {
+    if !effect.launches() {
         return Recording::Command([None; 2]);
     }
     let mut nearest = Nearest { pointers: [None; 2], distances: [u64::MAX; 2] };
@@ -225,8 +225,16 @@ impl Nearest {
 
 /// Registers memory that a call has made, mapped or shared: `pointer` is its argument, `answers` are its answers.
 #[inline(always)]
-pub(crate) fn note_memory(function: Function, pointer: Option<u64>, seen: Seen, result: UrResult, answers: &Values) {
-    let made = match function.effect() {
+pub(crate) fn note_memory(
+    function: Function,
+    effect: Effect,
+    reader: &dyn Reader,
+    pointer: Option<u64>,
+    seen: Seen,
+    result: UrResult,
+    answers: &Values,
+) {
+    let made = match effect {
         Effect::Allocates(_) | Effect::Opens(Kind::Usm) => answers.pointer,
         Effect::Maps(_) if result.is_success() => pointer,
         _ => None,
@@ -234,8 +242,8 @@ pub(crate) fn note_memory(function: Function, pointer: Option<u64>, seen: Seen, 
     if let Some(made) = made {
         ENDED_RANGES.remove(made, made.saturating_add(answers.size.or(seen.size).unwrap_or(1)));
     }
-    let is_import = matches!(function.effect(), Effect::Allocates(_)) && seen.imports;
-    let begins = match function.effect() {
+    let is_import = matches!(effect, Effect::Allocates(_)) && seen.imports;
+    let begins = match effect {
         // The driver's allocation, which contains the pointer.
         Effect::Exports(Kind::Usm) | Effect::MayExport(_) if answers.data.is_some() => answers.pointer.or(pointer),
         Effect::Opens(Kind::Usm) => answers.pointer,
@@ -247,22 +255,21 @@ pub(crate) fn note_memory(function: Function, pointer: Option<u64>, seen: Seen, 
         && LATEST_RANGE.load(Ordering::Relaxed) != begins
     {
         let size = answers.size.or(seen.size.filter(|_| is_import));
-        // The CUDA driver returns no size, but can be asked.
-        let is_told = || if function.slot().0 == Table::Cuda { allocation::around(begins) } else { None };
         let behind = |size| [begins, begins.saturating_add(size)];
-        let [first, end] = size.map(behind).or_else(is_told).unwrap_or_else(|| behind(UNKNOWN_SIZE));
+        let [first, end] =
+            size.map(behind).or_else(|| reader.allocation_around(begins)).unwrap_or_else(|| behind(UNKNOWN_SIZE));
         SHARED_RANGES.add(first, end);
         LATEST_RANGE.store(begins, Ordering::Relaxed);
     }
     if result.is_success() {
-        note_physical(function, pointer, seen, answers);
+        note_physical(function, effect, pointer, seen, answers);
     }
 }
 
 /// Registers physical memory that a call has exported, imported or mapped. It may be mapped before it is exported.
 #[inline(always)]
-fn note_physical(function: Function, pointer: Option<u64>, seen: Seen, answers: &Values) {
-    match function.effect() {
+fn note_physical(function: Function, effect: Effect, pointer: Option<u64>, seen: Seen, answers: &Values) {
+    match effect {
         Effect::Exports(Kind::PhysicalMem) => {
             seen.object.into_iter().for_each(ranges::share_physical);
             if function.interface().promises(Promise::DescriptorsKeepMemory) {
@@ -285,8 +292,8 @@ fn note_physical(function: Function, pointer: Option<u64>, seen: Seen, answers: 
 
 /// Processes a recorded call that has returned. `call` is its number, `seen` comes from [`before`].
 #[inline(always)]
-pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult) {
-    note_return(function, result);
+pub(crate) fn after(effect: Effect, call: u64, seen: Seen, result: UrResult) {
+    note_return(effect, result);
     if !result.is_success() {
         if seen.is_command {
             lists::refused(call);
@@ -303,7 +310,7 @@ pub(crate) fn after(function: Function, call: u64, seen: Seen, result: UrResult)
         }
     } else if seen.imports
         || matches!(
-            function.effect(),
+            effect,
             Effect::Exports(Kind::Usm | Kind::PhysicalMem)
                 | Effect::MayExport(_)
                 | Effect::Opens(Kind::Usm | Kind::PhysicalMem)
@@ -326,52 +333,52 @@ static EXECUTIONS: &dyn CommandObserver = &chain::Executions;
 
 /// Processes a call that has returned, recorded or not: it may be a wait.
 #[inline(always)]
-pub(crate) fn note_return(function: Function, result: UrResult) {
-    if function.waits() && result.is_success() && are_recorded() {
+pub(crate) fn note_return(effect: Effect, result: UrResult) {
+    if effect.waits() && result.is_success() && are_recorded() {
         note_wait();
     }
 }
 
 /// Processes a call that is about to be made and is not recorded: it may unload code.
 #[inline(always)]
-pub(crate) fn before_unrecorded(function: Function) {
-    if matches!(function.effect(), Effect::Unloads(_)) {
-        kernel_arguments::forget_kernels();
+pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
+    if matches!(effect, Effect::Unloads(_)) {
+        inputs.reader().forget_kernels();
     }
 }
 
 /// Processes a call that has returned and is not recorded: it may make or clear a queue, or be a wait. If it reports that the device has
 /// failed, it is recorded now.
 #[inline(always)]
-pub(crate) fn note_unrecorded(function: Function, inputs: &Inputs, result: UrResult) {
+pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Inputs, result: UrResult) {
     if !result.is_success() {
         device_errors::note(function, result);
     }
-    if matches!(function.effect(), Effect::Creates(Kind::Queue)) {
+    if matches!(effect, Effect::Creates(Kind::Queue)) {
         if result.is_success() {
             note_queue(inputs);
         }
-    } else if matches!(function.effect(), Effect::Clears(_)) {
+    } else if matches!(effect, Effect::Clears(_)) {
         if result.is_success() {
             lists::clear(inputs.queue());
         }
-    } else if function.executes() {
+    } else if effect.executes() {
         if result.is_success() && are_recorded() && is_synchronous(inputs.queue(), noted(inputs.queue())) {
             note_wait();
         }
     } else {
-        note_return(function, result);
+        note_return(effect, result);
     }
 }
 
 /// Registers a new queue. Its handle may have been that of another one.
 #[cold]
 fn note_queue(inputs: &Inputs) {
-    let Some((queue, context, is_synchronous)) = inputs.new_queue() else { return };
+    let Some(NewQueue { handle: queue, context, is_synchronous, is_list }) = inputs.new_queue() else { return };
     lists::clear(queue);
     if let Some([known, its_context]) = CONTEXTS.get(place_of(queue)) {
         known.store(0, Ordering::Relaxed);
-        let how = [(is_synchronous, IS_SYNCHRONOUS), (inputs.makes_list(), IS_LATER)].into_iter();
+        let how = [(is_synchronous, IS_SYNCHRONOUS), (is_list, IS_LATER)].into_iter();
         let how = how.fold(0, |bits, (is_so, bit)| if is_so { bits | bit } else { bits });
         its_context.store(context & !(IS_SYNCHRONOUS | IS_LATER) | how, Ordering::Release);
         known.store(queue, Ordering::Release);

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use urscope_schema::api::{Effect, Function, role::Device};
+use urscope_schema::api::{Effect, role::Device};
 use urscope_schema::{handle::Kind, trace::records};
 
 use crate::raw::processes::{fork_reset::ForkReset, process};
@@ -66,14 +66,14 @@ impl KnownDevice {
 }
 
 /// Shows a known device of adapter `via` to the layers, before the call with it.
-#[expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
+#[expect(clippy::inline_always, reason = "decided when it is compiled: the effect is mostly a constant")]
 #[inline(always)]
-pub(crate) fn before(function: Function, via: usize, device: Option<Arg<Device>>) {
+pub(crate) fn before(effect: Effect, via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device {
         if !is_shown(via, device) {
             show_known(via, device);
         }
-    } else if function.effect() == Effect::Releases(Kind::Adapter) {
+    } else if effect == Effect::Releases(Kind::Adapter) {
         // The last release ends all devices; their addresses may be reused.
         DEVICES.get().write().retain(|known| known.via != via);
         forget_shown();

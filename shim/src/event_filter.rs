@@ -3,7 +3,7 @@
 //! A SYCL program makes and releases an event for every command. An event is watched from its creation with the IPC
 //! flag, or its open, until its last release. Other calls about events cost one comparison.
 
-#![expect(clippy::inline_always, reason = "decided when it is compiled: `function` is mostly a constant")]
+#![expect(clippy::inline_always, reason = "decided when it is compiled: the effect is mostly a constant")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -54,63 +54,60 @@ impl Recording {
     }
 }
 
-/// Whether no call of `function` is recorded now, whatever its arguments are: nothing is shared that it could be
+/// Whether no call of a function with this effect is recorded now, whatever its arguments are: nothing is shared that it could be
 /// about, it is a wait, or it makes a queue.
 #[inline(always)]
-pub(crate) fn passes_any(function: Function) -> bool {
-    if is_about_events(function) {
-        !function.is_ipc() && COUNT.load(Ordering::Acquire) == 0
+fn passes_any(effect: Effect) -> bool {
+    if is_about_events(effect) {
+        !effect.is_ipc() && COUNT.load(Ordering::Acquire) == 0
     } else {
-        function.waits()
-            || function.is_never_recorded()
-            || (function.is_command() || function.submits() || function.executes()) && !commands::are_recorded()
+        effect.waits()
+            || effect.is_never_recorded()
+            || (effect.is_command() || effect.submits() || effect.executes()) && !commands::are_recorded()
     }
 }
 
-const fn is_about_events(function: Function) -> bool {
+const fn is_about_events(effect: Effect) -> bool {
     matches!(
-        function.effect(),
+        effect,
         Effect::Asks(Kind::Event)
             | Effect::Uses(Kind::Event)
             | Effect::Waits(Kind::Event)
             | Effect::Signals(_)
             | Effect::Retains(Kind::Event)
-    ) || ends_event(function)
+    ) || ends_event(effect)
 }
 
-/// Whether a call of `function` ends an event, or gives a reference to it back.
-const fn ends_event(function: Function) -> bool {
-    matches!(
-        function.effect(),
-        Effect::Releases(Kind::Event) | Effect::Destroys(Kind::Event) | Effect::Closes(Kind::Event)
-    )
+/// Whether a call ends an event, or gives a reference to it back.
+const fn ends_event(effect: Effect) -> bool {
+    matches!(effect, Effect::Releases(Kind::Event) | Effect::Destroys(Kind::Event) | Effect::Closes(Kind::Event))
 }
 
-/// Whether a call of `function` with these arguments is recorded, and why.
+/// Whether a call with these arguments is recorded, and why.
 #[inline(always)]
-pub(crate) fn recording(function: Function, arguments: &Arguments) -> Recording {
-    if arguments.are_watched() { decide(function, arguments.inputs()) } else { Recording::No }
+pub(crate) fn recording(effect: Effect, arguments: &Arguments) -> Recording {
+    if arguments.are_watched() { decide(effect, arguments.inputs()) } else { Recording::No }
 }
 
-/// Whether a call of `function` is recorded.
+/// Whether a call is recorded.
 ///
 /// Every call of an IPC function is: with an event that cannot be shared, it is a violation.
 #[inline(always)]
-fn decide(function: Function, inputs: &Inputs) -> Recording {
-    if passes_any(function) {
+fn decide(effect: Effect, inputs: &Inputs) -> Recording {
+    if passes_any(effect) {
         return Recording::No;
     }
-    if !is_about_events(function) {
-        if function.is_command() {
-            return commands::recorded(function, inputs);
+    if !is_about_events(effect) {
+        if effect.is_command() {
+            return commands::recorded(effect, inputs);
         }
-        if function.executes() {
+        if effect.executes() {
             return commands::executed_after_end(inputs).map_or(Recording::No, Recording::Execution);
         }
         return Recording::Yes;
     }
     // Also a close of an event that was not opened.
-    let otherwise = if function.is_ipc() { Recording::Yes } else { Recording::No };
+    let otherwise = if effect.is_ipc() { Recording::Yes } else { Recording::No };
     if COUNT.load(Ordering::Acquire) == 0 {
         return otherwise;
     }
@@ -121,8 +118,8 @@ fn decide(function: Function, inputs: &Inputs) -> Recording {
 /// Updates the watched events when a call begins. The last release removes the event here, because its address may be
 /// reused before the release returns.
 #[inline(always)]
-pub(crate) fn enter(function: Function, event: Option<usize>) {
-    if let Some(event) = event.filter(|_| ends_event(function)) {
+pub(crate) fn enter(effect: Effect, event: Option<usize>) {
+    if let Some(event) = event.filter(|_| ends_event(effect)) {
         let mut watched = WATCHED.get().write();
         if let Some(references) = watched.get_mut(&event) {
             *references -= 1;
@@ -136,11 +133,18 @@ pub(crate) fn enter(function: Function, event: Option<usize>) {
 
 /// Updates the watched events when a call has returned. `flags` is an argument of the call.
 #[inline(always)]
-pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>, result: UrResult, answers: &Values) {
+pub(crate) fn exit(
+    function: Function,
+    effect: Effect,
+    event: Option<usize>,
+    flags: Option<u64>,
+    result: UrResult,
+    answers: &Values,
+) {
     if !result.is_success() {
         return;
     }
-    match (function.effect(), event, answers.object) {
+    match (effect, event, answers.object) {
         (Effect::Opens(Kind::Event), _, Some(made)) => watch(made),
         (Effect::Creates(Kind::Event), _, Some(made)) => {
             let how = function.interface().shareable(Kind::Event);
@@ -189,6 +193,11 @@ mod tests {
     fn an_event_is_watched_from_the_call_that_shares_it_to_its_last_release() {
         let (create, open) = (Function::urEventCreateExp, Function::urIPCOpenEventHandleExp);
         let (retain, release) = (Function::urEventRetain, Function::urEventRelease);
+        let decide = |function: Function, inputs: &Inputs| decide(function.effect(), inputs);
+        let enter = |function: Function, event| enter(function.effect(), event);
+        let exit = |function: Function, event, flags, result, answers: &Values| {
+            exit(function, function.effect(), event, flags, result, answers);
+        };
         let made = |object| Values { object: Some(object), ..Values::NONE };
         assert_eq!(decide(release, &about(7)), Recording::No);
         exit(create, None, Some(0), UrResult::SUCCESS, &made(7));

@@ -23,20 +23,20 @@ const IS_IPC: u64 = 1;
 const IS_OF_RUNTIME: u64 = 2;
 const NUMBER_SHIFT: u32 = 2;
 
-/// The outer call for a call of `function`.
-#[expect(clippy::inline_always, reason = "the function is a constant of the caller")]
+/// The outer call for a call of a function with this effect.
+#[expect(clippy::inline_always, reason = "the effect is a constant of the caller")]
 #[inline(always)]
-pub(crate) fn outer(function: Function, call: u64) -> Outer {
-    let is_ipc = if function.is_ipc() { IS_IPC } else { 0 };
-    let is_of_runtime = if may_call_back(function) { 0 } else { IS_OF_RUNTIME };
+pub(crate) fn outer(effect: Effect, call: u64) -> Outer {
+    let is_ipc = if effect.is_ipc() { IS_IPC } else { 0 };
+    let is_of_runtime = if may_call_back(effect) { 0 } else { IS_OF_RUNTIME };
     Outer::new(call << NUMBER_SHIFT | is_ipc | is_of_runtime)
 }
 
-/// Whether code of the program may run in a call of `function`: adapters other than Level Zero's call back when a
+/// Whether code of the program may run in a call of a function with this effect: adapters other than Level Zero's call back when a
 /// context is deleted (`urContextSetExtendedDeleter`), and a wait may run the callback of an event
 /// (`urEventSetCallback`).
-const fn may_call_back(function: Function) -> bool {
-    matches!(function.effect(), Effect::Releases(Kind::Context) | Effect::Waits(Kind::Event) | Effect::Signals(_))
+const fn may_call_back(effect: Effect) -> bool {
+    matches!(effect, Effect::Releases(Kind::Context) | Effect::Waits(Kind::Event) | Effect::Signals(_))
 }
 
 /// Whether this thread is in a call in which no code of the program runs.
@@ -65,6 +65,7 @@ mod tests {
     fn a_call_is_inside_of_the_one_that_its_thread_is_in() {
         let (put, alloc) = (Function::zeMemPutIpcHandle, Function::zeMemAllocDevice);
         assert!(!is_in_runtime());
+        let outer = |function: Function, call| outer(function.effect(), call);
         let free = outer(Function::urUSMFree, 7);
         free.begin();
         assert_eq!(inside_of(put), None, "not recorded");

@@ -1,13 +1,13 @@
 //! The interposer between a SYCL program and its Unified Runtime adapter: it records and checks the calls.
 //!
-//! `program -> entry -> call -> chain (layers) -> backend`: [`entry`] replaces the adapter's functions by hooks, whose
+//! `program -> interface -> call -> chain (layers) -> backend`: an [`interface`] replaces functions by hooks, whose
 //! calls take the path in [`call`]: it shows each to the [`layer`]s through the [`chain`], before and after a
-//! [`backend`] implements it.
+//! [`backend`] or a driver implements it. [`entry`] has the functions of the C library by which it is found.
 //!
 //! Nothing here may change what a correct program observes: no lock is held and nothing is allocated across the real
 //! call, nothing unwinds into C, nothing is printed to stdout, and a part that fails is switched off.
 //!
-//! Unsafe code is denied except in `entry`, `raw` and `backend`. `tests/tests/end_to_end/module_dependencies.rs`
+//! Unsafe code is denied except in `interface`, `entry`, `raw` and `backend`. `tests/tests/end_to_end/module_dependencies.rs`
 //! checks which module uses which.
 
 #![deny(unsafe_code)]
@@ -20,14 +20,18 @@ mod command_line;
 mod commands;
 mod device_errors;
 mod devices;
-#[expect(unsafe_code, reason = "it replaces function pointers in tables of others, and is called by C")]
+#[expect(unsafe_code, reason = "it is called by C")]
 pub mod entry;
 mod event_filter;
 mod inner;
+#[expect(
+    unsafe_code,
+    reason = "it replaces function pointers in tables of others, is called by C, and reads its structures"
+)]
+pub mod interface;
 pub mod knobs;
 pub mod layer;
 mod lists;
-mod observed;
 mod ranges;
 #[expect(unsafe_code, reason = "it reads and writes the memory of the application, and makes system calls")]
 pub mod raw;
@@ -48,7 +52,7 @@ pub fn start() {
     knobs::read();
     inner::start();
     raw::processes::fork_mark::install();
-    entry::real_dlsym::resolve_early();
+    raw::symbols::real_dlsym::resolve_early();
     entry::exec::resolve();
     layer::trace::notices::install();
     layer::validate::send_findings_to(&layer::trace::Trace);
@@ -72,12 +76,12 @@ pub fn start() {
     };
     raw::processes::fork::on_fork(before, in_parent, in_child);
     raw::processes::process::on_exit(|| {
-        entry::untraced_adapters::report();
+        interface::unified_runtime::untraced_adapters::report();
         chain::end("exit");
     });
     #[cfg(feature = "frida-gum")]
     if knobs::read().entry == knobs::Entry::Auto {
         entry::dlsym::replace_where_late();
-        entry::inline::start();
+        interface::unified_runtime::inline::start();
     }
 }

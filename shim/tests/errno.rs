@@ -5,13 +5,10 @@
 
 use std::{env, fs, path::Path, process::Command, thread};
 
-#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{UrResult, role::*};
-#[allow(clippy::wildcard_imports, reason = "each interface has a macro for its rows")]
-use urscope_schema::*;
-use urscope_shim::call::{Origin, intercept_shared};
-use urscope_shim::raw::args::Arg;
-use urscope_shim::raw::args::row::{self, RealCall, RowCall};
+use urscope_schema::api::{Function, UrResult};
+use urscope_shim::call::{Origin, intercept};
+use urscope_shim::raw::args::reader::NoReader;
+use urscope_shim::raw::args::row::{Call, Callee, Frame};
 
 /// Set in the processes that call.
 const ROLE: &str = "URSCOPE_TEST_ROLE";
@@ -24,39 +21,31 @@ fn errno() -> *mut i32 {
     unsafe { libc::__errno_location() }
 }
 
-fn keeps_errno(call: &dyn RealCall) {
+/// Makes a call of a function without arguments, by each origin.
+fn keeps_errno(function: Function) {
+    extern "C-unwind" fn real() -> UrResult {
+        UrResult::SUCCESS
+    }
+    let words = [0; 16];
+    // SAFETY: no row has more words on the stack, and no address is followed that is null.
+    let call = unsafe {
+        let frame = Frame::new(words.as_ptr(), words.as_ptr());
+        Call::new(function, &NoReader, frame, Callee::Function(real as *mut _))
+    };
     for origin in [Origin::Adapter(0), Origin::Driver, Origin::Inner(1)] {
         // SAFETY: as above.
         unsafe { *errno() = UNCHANGED };
-        intercept_shared(origin, call);
+        intercept(origin, &call);
         // SAFETY: as above.
         let after = unsafe { *errno() };
-        assert_eq!(after, UNCHANGED, "{:?} by {origin:?}", call.arguments().function());
+        assert_eq!(after, UNCHANGED, "{function:?} by {origin:?}");
     }
 }
 
-macro_rules! calls {
-    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// A call of every function without arguments, by each origin.
-        const CALLS: &[fn()] = &[$(
-            || {
-                extern "C-unwind" fn real($(_: Arg<$role>),*) -> UrResult {
-                    UrResult::SUCCESS
-                }
-                // SAFETY: a role is a number, which is not followed here.
-                let row = row::$name { $($param: unsafe { std::mem::zeroed::<Arg<$role>>() }),* };
-                keeps_errno(&RowCall::new(row, real));
-            },
-        )*];
-    };
-}
-
-hooked_functions!(calls);
-
 /// Makes each call in a thread of its own.
 fn call_all() {
-    for call in CALLS {
-        thread::spawn(*call).join().unwrap();
+    for function in Function::ALL {
+        thread::spawn(|| keeps_errno(*function)).join().unwrap();
     }
 }
 

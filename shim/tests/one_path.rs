@@ -1,46 +1,43 @@
-//! Calls of every origin take the same path, also those of rows that another crate makes. The test reads the trace of
-//! its process, so it has its own.
+//! Calls of every origin take the same path. The test reads the trace of its process, so it has its own.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 
+use std::ffi::c_void;
 use std::panic::catch_unwind;
 
-use urscope_schema::api::role::{Context, Pointer, Role};
 use urscope_schema::api::{Function, UrResult};
 use urscope_schema::trace::read::{Reader, Record};
 use urscope_shim::call::{Origin, intercept};
-use urscope_shim::{layer::trace, raw::args::Arg};
+use urscope_shim::layer::trace;
+use urscope_shim::raw::args::reader::NoReader;
+use urscope_shim::raw::args::row::{Call, Callee, Frame};
 
-urscope_shim::rows! {
-    /// Frees USM.
-    fn urUSMFree(context: Context, pointer: Pointer) in USM[3] Ends Usm;
-    /// Frees memory.
-    fn zeMemFree(context: Context, pointer: Pointer) in ZeMem[3] Ends Usm;
+type Real = extern "C-unwind" fn(usize, usize) -> UrResult;
+
+extern "C-unwind" fn frees(_: usize, pointer: usize) -> UrResult {
+    UrResult(pointer as u32 & 1)
 }
 
-type Real = extern "C-unwind" fn(Arg<Context>, Arg<Pointer>) -> UrResult;
-
-extern "C-unwind" fn frees(_: Arg<Context>, pointer: Arg<Pointer>) -> UrResult {
-    UrResult(pointer.get().0 as u32 & 1)
-}
-
-extern "C-unwind" fn throws(_: Arg<Context>, _: Arg<Pointer>) -> UrResult {
+extern "C-unwind" fn throws(_: usize, _: usize) -> UrResult {
     std::panic::resume_unwind(Box::new(()))
 }
 
-fn arg<R: Role>(role: R) -> Arg<R> {
-    // SAFETY: the functions above follow no address.
-    unsafe { Arg::new(role) }
+fn called(function: Function, origin: Origin, pointer: usize, real: Real) -> UrResult {
+    let words = [8, pointer, 0, 0, 0, 0].map(|word| word as u64);
+    // SAFETY: both functions have two numbers as arguments, and follow none.
+    let call = unsafe {
+        let frame = Frame::new(words.as_ptr(), words.as_ptr());
+        Call::new(function, &NoReader, frame, Callee::Function(real as *mut c_void))
+    };
+    intercept(origin, &call)
 }
 
 fn of_adapter(pointer: usize, real: Real) -> UrResult {
-    let row = urUSMFree { context: arg(Context(8)), pointer: arg(Pointer(pointer)) };
-    intercept(Origin::Adapter(3), row, real)
+    called(Function::urUSMFree, Origin::Adapter(3), pointer, real)
 }
 
 fn of_driver(origin: Origin, pointer: usize, real: Real) -> UrResult {
-    let row = zeMemFree { context: arg(Context(8)), pointer: arg(Pointer(pointer)) };
-    intercept(origin, row, real)
+    called(Function::zeMemFree, origin, pointer, real)
 }
 
 /// The kind of a record of a call, the call's number, the adapter or the result, and the pointer.

@@ -90,7 +90,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let (who, at, born) = (fact.actor(), call(fact.at), fact.place(mismatch.born));
     let expected = mismatch.expected.noun();
-    let opened = mismatch.born.function.is_some_and(|function| function.opens().is_some());
+    let opened = mismatch.born.function.is_some_and(|function| function.effect().opens().is_some());
     let made = if opened { "opened" } else { "made" };
     let message = format!("{who} passes {what}, {made} in {born}, to {at}, which takes another kind: {expected}");
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(mismatch.born));

@@ -50,7 +50,7 @@ impl Tracker {
     ) {
         let place = pending.place;
         if let (Outcome::Refused(result), Some(kind)) = (outcome, makes) {
-            let refused = Refused { kind, result, opens: exit.function.opens(), call: pending };
+            let refused = Refused { kind, result, opens: exit.function.effect().opens(), call: pending };
             self.emit(facts, place, What::Refused(refused));
         }
         if let Some((open, known)) = pending.open() {
@@ -114,7 +114,7 @@ impl Tracker {
         let one_of = one_of.and_then(|[one, other]| Some([got(one)?, got(other)?]));
         let overwritten =
             data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains_key(&data)));
-        let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
+        let handle = Handle { kind: exit.function.effect().opens()?, value: data.unwrap_or_default() };
         let altered = known.altered.as_deref().copied();
         Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named, altered, one_of })
     }

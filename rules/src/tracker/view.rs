@@ -96,7 +96,7 @@ impl Tracker {
                 let got = handle.and_then(|handle| state.handles.get(&handle));
                 got.and_then(|data| data.export).into_iter().for_each(each);
             }
-            _ if values.fingerprint.is_some() && (function.opens().is_some() || function.imports(values)) => {
+            _ if values.fingerprint.is_some() && (function.effect().opens().is_some() || function.imports(values)) => {
                 let fingerprint = match Operation::of(function, values) {
                     Operation::Open(open) => self.resolved(who, &open).fingerprint,
                     _ => values.fingerprint,

@@ -37,6 +37,12 @@ pub trait Role: Copy {
     /// The size of the parameter in C, in bytes. A register may be larger.
     const BYTES: usize = size_of::<Self>();
 
+    /// Whether the shim looks at the argument.
+    const IS_SEEN: bool = true;
+
+    /// Whether [`Self::redirected`] may change the argument.
+    const IS_REDIRECTED: bool = false;
+
     /// The argument with this value.
     #[must_use]
     fn of_word(word: u64) -> Self;
@@ -79,10 +85,8 @@ pub trait Role: Copy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     /// Of a structure with `stype`, `pNext` and then `flags` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`,
-    /// `ur_context_properties_t`).
+    /// `ur_context_properties_t`, `ze_event_pool_desc_t`).
     pub desc: usize,
-    /// Of a `ur_usm_desc_t`.
-    pub usm_desc: usize,
     /// An event that the call is about.
     pub event: usize,
     /// Of a list of events that the call is about.
@@ -93,46 +97,54 @@ pub struct Sources {
     pub devices: usize,
     /// The number of events, devices or command lists in the list.
     pub count: u32,
-    /// Of a list of `ze_ipc_mem_handle_t`.
-    pub ipc_handles: usize,
-    /// Of a Level Zero structure whose extensions may export or import a descriptor.
-    pub extended: usize,
-    /// Of a `ze_physical_mem_desc_t`.
-    pub physical_desc: usize,
-    /// Of a `CUmemAllocationProp`.
-    pub allocation_properties: usize,
-    /// Of a [`HandleBytes`].
-    pub handle_bytes: usize,
-    /// A descriptor, or of a [`HandleBytes`], as the type says.
-    pub imported: usize,
-    /// A `CUmemAllocationHandleType`.
-    pub handle_type: u32,
     /// A queue or command list that a command goes to.
     pub queue: usize,
-    /// The context of a new queue.
-    pub queue_context: usize,
-    /// Of a `ze_command_queue_desc_t`.
-    pub queue_desc: usize,
-    /// Of a `ze_command_list_desc_t`.
-    pub list_desc: usize,
-    /// Of a list of command lists.
-    pub lists: usize,
-    /// Of a variable that receives a new queue or command list.
-    pub new_queue: usize,
-    /// Of a list of `ur_exp_kernel_arg_properties_t`.
-    pub kernel_args: usize,
-    /// The number of its elements.
-    pub kernel_arg_count: u32,
-    /// A `CUfunction` or `CUkernel` that is launched.
-    pub kernel: usize,
-    /// Of a list of addresses, one for each of its parameters.
-    pub kernel_params: usize,
-    /// Of a list of options, which may name a buffer with all of them.
-    pub kernel_extra: usize,
-    /// Of a `CUDA_MEMCPY2D`.
-    pub copy_2d: usize,
-    /// Of a `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER`.
-    pub copy_3d: usize,
+    /// What only this interface has.
+    pub structures: Structures,
+}
+
+/// The arguments of a call that only its interface can read: structures of the caller's, and what is needed to read them. A structure that
+/// is null is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Structures {
+    kinds: [u8; Self::LIMIT],
+    words: [u64; Self::LIMIT],
+    count: u8,
+}
+
+impl Structures {
+    /// The most of them in a call.
+    const LIMIT: usize = 4;
+
+    /// Adds one, of a kind that the interface has numbered.
+    #[inline]
+    pub fn add(&mut self, kind: u8, word: u64) {
+        let at = usize::from(self.count);
+        if let (Some(its), Some(place)) = (self.kinds.get_mut(at), self.words.get_mut(at))
+            && word != 0
+        {
+            (*its, *place) = (kind, word);
+            self.count += 1;
+        }
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Their kinds, and the addresses or numbers.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (u8, u64)> {
+        self.kinds.iter().copied().zip(self.words).take(usize::from(self.count))
+    }
+
+    /// The address or number of a kind; 0 if there is none.
+    #[inline]
+    pub fn get(&self, kind: u8) -> u64 {
+        self.iter().find(|(its, _)| *its == kind).map_or(0, |(_, word)| word)
+    }
 }
 
 /// The out-parameters of a call: the addresses to which the callee writes, 0 where there is none.
@@ -148,42 +160,20 @@ pub struct OutParams {
     pub context: usize,
     /// Of a `ur_physical_mem_handle_t`, `ur_event_handle_t` or `ur_usm_pool_handle_t`.
     pub object: usize,
-    /// The copy of the handle data that is opened; not an out-parameter of the caller's.
-    pub copied_data: usize,
-    /// Of a `ur_bool_t` (one byte).
-    pub value: usize,
-    /// Of a `ze_ipc_mem_handle_t` (64 bytes).
-    pub ipc_handle: usize,
     /// Of a handle of 64 bytes that identify it.
     pub handle_bytes: usize,
-    /// Of a structure with a `ze_external_memory_export_fd_t` among its extensions.
-    pub exporting: usize,
-    /// Of a descriptor, or of a handle of 64 bytes, as the type says.
-    pub exported: usize,
-    /// A `CUmemAllocationHandleType`.
-    pub handle_type: u32,
+    /// The copy of the handle data that is opened; not an out-parameter of the caller's.
+    pub copied_data: usize,
 }
 
 impl OutParams {
     /// No out-parameter at all.
-    pub const NONE: Self = Self {
-        pointer: 0,
-        data: 0,
-        data_size: 0,
-        context: 0,
-        object: 0,
-        copied_data: 0,
-        value: 0,
-        ipc_handle: 0,
-        handle_bytes: 0,
-        exporting: 0,
-        exported: 0,
-        handle_type: 0,
-    };
+    pub const NONE: Self =
+        Self { pointer: 0, data: 0, data_size: 0, context: 0, object: 0, handle_bytes: 0, copied_data: 0 };
 }
 
 macro_rules! roles {
-    ($($(#[$doc:meta])* $name:ident($word:ty) $(bytes $bytes:literal)? $(enter $field:ident)? $(absent $absent:ident)? $(source $source:ident)? $(out $place:ident)? $(null $null:ident $(in $seen:ident)?)? $({ $($own:tt)* })?;)*) => {
+    ($($(#[$doc:meta])* $name:ident($word:ty) $(bytes $bytes:literal)? $(enter $field:ident)? $(absent $absent:ident)? $(source $source:ident)? $(structure $structure:ident)? $(out $place:ident)? $(null $null:ident $(in $seen:ident)?)? $({ $($own:tt)* })?;)*) => {
         $(
             $(#[$doc])*
             #[repr(transparent)]
@@ -219,6 +209,14 @@ macro_rules! roles {
                     }
                 )?
                 $(
+                    #[inline]
+                    fn source(self, sources: &mut Sources) {
+                        sources.structures.add(structures::$structure, self.0 as u64);
+                    }
+                )?
+                $(
+                    const IS_REDIRECTED: bool = true;
+
                     #[inline]
                     fn out(self, places: &mut OutParams) {
                         places.$place = self.0;
@@ -282,9 +280,13 @@ roles! {
     /// A `const void *` to memory that a command copies from when it executes.
     CopiedFrom(usize) enter source;
     /// A word that is passed on but not recorded.
-    Unseen(usize);
+    Unseen(usize) {
+        const IS_SEEN: bool = false;
+    };
     /// A 32-bit word that is passed on but not recorded.
-    Unseen32(u32);
+    Unseen32(u32) {
+        const IS_SEEN: bool = false;
+    };
     /// A pointer to a description whose flags are recorded.
     Desc(usize) source desc null Description {
         #[inline]
@@ -311,5 +313,50 @@ impl Role for HandleBytes {
         let bytes = self.words.map(u64::to_le_bytes);
         let of_bytes = fingerprint(bytes.as_flattened());
         (values.data, values.fingerprint) = (Some(of_bytes), Some(of_bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::role::{IpcHandle, IpcProperty, OutData, OutDataSize};
+    use crate::api::unified_runtime::constants;
+
+    #[test]
+    fn a_role_is_as_wide_as_what_c_passes() {
+        assert_eq!(size_of::<Context>(), size_of::<*mut u8>());
+        assert_eq!(size_of::<OutDataSize>(), size_of::<*mut usize>());
+        assert_eq!(size_of::<Count>(), size_of::<u32>());
+        assert_eq!(size_of::<IpcProperty>(), size_of::<u32>());
+        assert_eq!(size_of::<IpcHandle>(), 64, "ZE_MAX_IPC_HANDLE_SIZE");
+        assert_eq!(size_of::<HandleBytes>(), 64, "ZE_MAX_IPC_HANDLE_SIZE, CU_IPC_HANDLE_SIZE");
+    }
+
+    #[test]
+    fn a_role_speaks_for_its_own_side_of_the_call() {
+        let (mut values, mut places) = (Values::default(), OutParams::default());
+        Pointer(7).enter(&mut values);
+        Pointer(7).out(&mut places);
+        OutData(9).enter(&mut values);
+        OutData(9).out(&mut places);
+        assert_eq!(values, Values { pointer: Some(7), ..Values::default() });
+        assert_eq!(places, OutParams { data: 9, ..OutParams::default() });
+    }
+
+    #[test]
+    fn an_answer_is_redirected_only_where_one_is_wanted() {
+        let places = OutParams { data: 0x1000, ..OutParams::default() };
+        assert_eq!(OutData(9).redirected(&places), OutData(0x1000));
+        assert_eq!(OutData(0).redirected(&places), OutData(0), "a null place stays null");
+        assert_eq!(OutPointer(9).redirected(&places), OutPointer(9), "no place of ours for it");
+        assert_eq!(Pointer(9).redirected(&places), Pointer(9), "not an answer");
+    }
+
+    #[test]
+    fn only_questions_about_ipc_are_watched() {
+        assert!(IpcProperty(constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP).watched());
+        assert!(IpcProperty(constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP).watched());
+        assert!(!IpcProperty(constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP).watched());
+        assert!(!IpcProperty(0).watched());
     }
 }

@@ -1,5 +1,7 @@
 //! What the functions do to the objects that they are about.
 
+#![expect(clippy::inline_always, reason = "the effect is mostly known where a call is compiled")]
+
 use crate::handle::Kind;
 
 macro_rules! effects {
@@ -85,5 +87,51 @@ impl Effect {
     #[inline]
     pub const fn ends_memory(self) -> bool {
         matches!(self, Self::Frees(_) | Self::FreesLater(_) | Self::Closes(Kind::Usm) | Self::Unmaps(_))
+    }
+
+    /// Whether it appends a command that accesses memory to a queue or a command list.
+    #[inline(always)]
+    pub const fn is_command(self) -> bool {
+        matches!(self, Self::Enqueues(_) | Self::Performs(_) | Self::Launches(_))
+    }
+
+    /// Whether it enqueues a kernel.
+    #[inline(always)]
+    pub const fn launches(self) -> bool {
+        matches!(self, Self::Launches(_))
+    }
+
+    /// Whether it enqueues commands whose accesses are not looked into.
+    #[inline(always)]
+    pub const fn submits(self) -> bool {
+        matches!(self, Self::Submits(_))
+    }
+
+    /// Whether it makes a queue, waits for one, or clears one, or unloads code. Such calls are never recorded, unless they report that the
+    /// device has failed.
+    #[inline(always)]
+    pub const fn is_never_recorded(self) -> bool {
+        matches!(self, Self::Waits(Kind::Queue) | Self::Creates(Kind::Queue) | Self::Clears(_) | Self::Unloads(_))
+    }
+
+    /// Whether it executes command lists.
+    #[inline(always)]
+    pub const fn executes(self) -> bool {
+        matches!(self, Self::Executes(_))
+    }
+
+    /// Whether the host knows after a success that commands have completed, or can find out.
+    #[inline(always)]
+    pub const fn waits(self) -> bool {
+        matches!(self, Self::Waits(_) | Self::Asks(Kind::Event))
+    }
+
+    /// The kind of the handle data that it opens; `None` if it opens none.
+    #[inline(always)]
+    pub const fn opens(self) -> Option<Kind> {
+        match self {
+            Self::Opens(kind) => kind.handle_data(),
+            _ => None,
+        }
     }
 }

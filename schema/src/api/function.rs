@@ -36,6 +36,16 @@ macro_rules! tables {
             pub const fn interface(self) -> &'static Interface {
                 match self { $($(Self::$table)|* => &super::$interface::INTERFACE,)* }
             }
+
+            /// The place of that interface in the list of all.
+            pub const fn interface_number(self) -> usize {
+                match self { $($(Self::$table)|* => InterfaceNumber::$interface as usize,)* }
+            }
+        }
+
+        #[expect(non_camel_case_types, reason = "the names are those of the folders")]
+        enum InterfaceNumber {
+            $($interface,)*
         }
     };
 }
@@ -59,7 +69,7 @@ macro_rules! functions {
         /// A hooked function of Unified Runtime or of Level Zero. Its number is that of its row.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(non_camel_case_types, reason = "the names are those of the C functions")]
-        #[repr(u8)]
+        #[repr(u16)]
         pub enum Function {
             $(#[doc = $doc] $name,)*
         }
@@ -144,6 +154,12 @@ impl Function {
         self.slot().0.interface()
     }
 
+    /// The place of its interface in the list of all.
+    #[inline(always)]
+    pub const fn interface_number(self) -> usize {
+        self.slot().0.interface_number()
+    }
+
     /// Whether the function shares something between processes. The verdict is about these.
     #[inline(always)]
     pub const fn is_ipc(self) -> bool {
@@ -153,41 +169,7 @@ impl Function {
     /// Whether the function appends a command that accesses memory to a queue or a command list.
     #[inline(always)]
     pub const fn is_command(self) -> bool {
-        matches!(self.effect(), Effect::Enqueues(_) | Effect::Performs(_) | Effect::Launches(_))
-    }
-
-    /// Whether the function enqueues a kernel.
-    #[inline(always)]
-    pub const fn launches(self) -> bool {
-        matches!(self.effect(), Effect::Launches(_))
-    }
-
-    /// Whether the function enqueues commands whose accesses are not looked into.
-    #[inline(always)]
-    pub const fn submits(self) -> bool {
-        matches!(self.effect(), Effect::Submits(_))
-    }
-
-    /// Whether the function makes a queue, waits for one, or clears one, or unloads code. Its calls are never recorded, unless they report
-    /// that the device has failed.
-    #[inline(always)]
-    pub const fn is_never_recorded(self) -> bool {
-        matches!(
-            self.effect(),
-            Effect::Waits(Kind::Queue) | Effect::Creates(Kind::Queue) | Effect::Clears(_) | Effect::Unloads(_)
-        )
-    }
-
-    /// Whether the function executes command lists.
-    #[inline(always)]
-    pub const fn executes(self) -> bool {
-        matches!(self.effect(), Effect::Executes(_))
-    }
-
-    /// Whether the host knows after a success that commands have completed, or can find out.
-    #[inline(always)]
-    pub const fn waits(self) -> bool {
-        matches!(self.effect(), Effect::Waits(_) | Effect::Asks(Kind::Event))
+        self.effect().is_command()
     }
 
     /// The type of USM that it allocates, where only some types can be shared.
@@ -208,15 +190,6 @@ impl Function {
     #[inline(always)]
     pub const fn may_import(self) -> bool {
         matches!(self.effect(), Effect::Allocates(_) | Effect::Creates(_)) && self.interface().importing.is_some()
-    }
-
-    /// The kind of the handle data that the function opens; `None` if it opens none.
-    #[inline(always)]
-    pub const fn opens(self) -> Option<Kind> {
-        match self.effect() {
-            Effect::Opens(kind) => kind.handle_data(),
-            _ => None,
-        }
     }
 
     /// The slot of the function in an adapter's table of `length` slots; `None` where no known release has that length.

@@ -32,7 +32,7 @@ pub struct Interface {
     /// The properties of a device that say what can be shared, with the kind.
     pub support: &'static [(u32, Kind)],
     /// What it promises beyond Unified Runtime.
-    pub promises: &'static [Promise],
+    pub promises: Promises,
     /// What findings call it.
     pub words: Words,
 }
@@ -141,10 +141,27 @@ pub enum Promise {
     DescriptorsKeepMemory,
 }
 
+/// A set of promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promises(u32);
+
+impl Promises {
+    /// The set of these.
+    pub const fn of(promises: &[Promise]) -> Self {
+        let (mut all, mut rest) = (0, promises);
+        while let [first, others @ ..] = rest {
+            all |= 1 << *first as u32;
+            rest = others;
+        }
+        Self(all)
+    }
+}
+
 impl Interface {
     /// Whether it promises something.
-    pub fn promises(&self, promise: Promise) -> bool {
-        self.promises.contains(&promise)
+    #[inline]
+    pub const fn promises(&self, promise: Promise) -> bool {
+        self.promises.0 & 1 << promise as u32 != 0
     }
 
     /// Its code with the meaning of one of Unified Runtime, or of `UR_RESULT_ERROR_UNKNOWN`.

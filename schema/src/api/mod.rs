@@ -34,8 +34,15 @@ macro_rules! hooked_tables {
 pub mod effect;
 pub mod function;
 pub mod interface;
-pub mod role;
 mod signatures;
+
+/// The roles of all interfaces.
+pub mod role {
+    pub use super::common_roles::*;
+    pub use super::cuda::roles::*;
+    pub use super::level_zero::roles::*;
+    pub use super::unified_runtime::roles::*;
+}
 
 pub use cuda::INTERFACE as CUDA;
 pub use effect::Effect;

@@ -144,7 +144,7 @@ impl<'w> PackedCall<'w> {
 #[inline]
 pub fn renumber(words: &mut [u64], number: u64, command: impl FnOnce(u64) -> u64) {
     let Some(call) = PackedCall::first_of(words) else { return };
-    let names = call.function.effect().ends_memory() || call.function.executes();
+    let names = call.function.effect().ends_memory() || call.function.effect().executes();
     let named = if names && call.enters() { call.index_of(Values::VALUE) } else { None };
     if let Some((head, values)) = words.split_first_chunk_mut::<4>() {
         head[2] = number;

@@ -7,16 +7,13 @@
 use std::arch::{global_asm, naked_asm};
 use std::ffi::{c_char, c_int, c_void};
 
-#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{UrResult, role::*};
+use urscope_schema::api::Function;
 use urscope_schema::{cu_functions, ur_functions};
-use urscope_shim::entry::dlsym::intercept;
 use urscope_shim::entry::exec::{self, CFunction, ExecArguments};
-use urscope_shim::entry::{cuda, exports, real_dlsym::NEXT_DLSYM, xpti};
-use urscope_shim::raw::{
-    args::Arg, errno, late_functions, memory::reserve::Allocator, processes::process, signals::signal_stack,
-    symbols::copies,
-};
+use urscope_shim::entry::{dlsym::intercept, exported};
+use urscope_shim::interface::unified_runtime::xpti;
+use urscope_shim::raw::symbols::{copies, real_dlsym::NEXT_DLSYM};
+use urscope_shim::raw::{errno, late_functions, memory::reserve::Allocator, processes::process, signals::signal_stack};
 use urscope_shim::{backend::level_zero::without_adapter, chain, late_functions, note_caller};
 
 #[global_allocator]
@@ -28,59 +25,28 @@ fn start() {
     urscope_shim::start();
 }
 
+/// Exports functions, for programs that link them.
 macro_rules! exports {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        $(
-            #[doc = $doc]
-            ///
-            /// # Safety
-            ///
-            /// The arguments are those of the function of this name (`ur_api.h`).
-            // SAFETY: a loader's symbol of this name, which comes after this one, is called.
-            #[unsafe(no_mangle)]
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn $name() {
-                note_caller!(noted::$name)
-            }
-        )*
-
-        /// Continues an exported function after the return address of the call is stored.
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod noted {
-            use super::*;
-
-            $(
-                pub(super) extern "C" fn $name($($param: Arg<$role>),*) -> UrResult {
-                    exports::$name()($($param),*)
-                }
-            )*
+        $(exports!(@one $name, exported::number(Function::$name));)*
+    };
+    (@one $name:ident, $number:expr) => {
+        /// # Safety
+        ///
+        /// The arguments are those of the function of this name (`ur_api.h`, `cuda.h`).
+        // SAFETY: the symbol of this name that comes after this one is called.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!("jmp {to}", to = sym exported::function::<{ $number }>)
         }
     };
 }
 
 ur_functions!(exports);
-
-/// Exports functions of the CUDA driver, for programs that link it.
-macro_rules! jumps {
-    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        jumps!(cuGetProcAddress cuGetProcAddress_v2 $($name)*);
-    };
-    ($($name:ident)*) => {
-        $(
-            /// # Safety
-            ///
-            /// The arguments are those of the function of this name (`cuda.h`).
-            // SAFETY: the symbol of this name that comes after this one is called.
-            #[unsafe(no_mangle)]
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn $name() {
-                naked_asm!("jmp {to}", to = sym cuda::exports::$name)
-            }
-        )*
-    };
-}
-
-cu_functions!(jumps);
+cu_functions!(exports);
+exports!(@one cuGetProcAddress, exported::getter(Function::cuMemAlloc_v2.interface_number(), 0));
+exports!(@one cuGetProcAddress_v2, exported::getter(Function::cuMemAlloc_v2.interface_number(), 1));
 
 /// For `liburscope_ipc.so`, whose callers have handles of Level Zero only: gives the context and the device of
 /// Unified Runtime that wrap them, so that the recorded functions can be called. Returns 1, or 0 if no adapter that

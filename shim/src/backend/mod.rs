@@ -12,6 +12,7 @@ use urscope_schema::{handle::Kind, ur_functions};
 
 use self::adapter::registry;
 use crate::knobs::{self, BackendChoice};
+use crate::raw::args::row::{Callee, Frame, Row};
 use crate::raw::{args::Arg, errno};
 
 pub mod adapter;
@@ -83,7 +84,7 @@ pub fn uses_level_zero(function: Function, via: usize) -> bool {
 #[inline]
 fn is_adapter_only(function: Function, via: usize) -> bool {
     function.is_command()
-        || function.is_never_recorded()
+        || function.effect().is_never_recorded()
         || knobs::hot_or_nothing().prefers_adapter()
             && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
 }
@@ -144,31 +145,33 @@ macro_rules! backends {
             $(backend_function!($verb $kind $doc $name($($param: $role),*));)*
         }
 
-        #[allow(non_snake_case, reason = "the names are those of the C functions")]
-        mod caught {
-            use super::*;
-
-            $(
-                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    let call = || Backend::$name(&level_zero::LevelZero::new(VIA), $($param),*);
-                    errno::preserve(|| catch_unwind(AssertUnwindSafe(call)).unwrap_or(UrResult::UNKNOWN))
-                }
-            )*
-        }
-
-        $(
-            #[doc = concat!("The function that implements `", stringify!($name), "` for the adapter number `VIA`.")]
-            #[allow(non_snake_case, reason = "the names are those of the C functions")]
-            #[inline]
-            pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {
-                if is_adapter_only(Function::$name, VIA) || !uses_level_zero(Function::$name, VIA) {
-                    adapter::$name(VIA)
-                } else {
-                    caught::$name::<VIA>
-                }
+        /// Carries out a call of a function of Unified Runtime by a backend; `None` for another function.
+        fn carry_out(function: Function, backend: &level_zero::LevelZero, frame: Frame) -> Option<UrResult> {
+            let row = Row::of(function);
+            let mut arguments = 0..;
+            let mut next = || arguments.next().unwrap_or_default();
+            match function {
+                $(Function::$name => {
+                    $(let $param = frame.argument::<$role>(row, next())?;)*
+                    Some(Backend::$name(backend, $($param),*))
+                })*
+                _ => None,
             }
-        )*
+        }
     };
 }
 
 ur_functions!(backends);
+
+/// What carries out a call of `function` to adapter `via`.
+#[inline]
+pub fn callee(function: Function, via: usize) -> Callee {
+    let is_adapters = is_adapter_only(function, via) || !uses_level_zero(function, via);
+    if is_adapters { adapter::callee(via, function) } else { Callee::Own(own, function, via) }
+}
+
+/// Carries out a call by urscope's backend. Nothing unwinds into C, and errno stays.
+fn own(function: Function, via: usize, frame: Frame) -> UrResult {
+    let call = || carry_out(function, &level_zero::LevelZero::new(via), frame);
+    errno::preserve(|| catch_unwind(AssertUnwindSafe(call)).ok().flatten().unwrap_or(UrResult::UNKNOWN))
+}

@@ -1,12 +1,54 @@
 use super::*;
 
+use urscope_schema::api::role::Sources;
+
+use crate::raw::args::reader::NoReader;
+
+/// Reads what a test says.
+#[derive(Debug, Default)]
+struct TestReader {
+    queue: Option<NewQueue>,
+    lists: Vec<usize>,
+}
+
+impl Reader for TestReader {
+    fn new_queue(&self, _: &Sources) -> Option<NewQueue> {
+        self.queue
+    }
+
+    fn lists(&self, _: &Sources) -> (usize, usize) {
+        (self.lists.as_ptr().expose_provenance(), self.lists.len())
+    }
+}
+
+/// The inputs of a call that adds a command to `queue`.
+fn on(queue: usize, reader: TestReader) -> Inputs {
+    Inputs::of_queue(queue, Box::leak(Box::new(reader)))
+}
+
+fn no_inputs() -> Inputs {
+    on(0, TestReader::default())
+}
+
+fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
+    super::before(function, function.effect(), inputs, values)
+}
+
+fn after(function: Function, call: u64, seen: Seen, result: UrResult) {
+    super::after(function.effect(), call, seen, result);
+}
+
+fn note_unrecorded(function: Function, inputs: &Inputs, result: UrResult) {
+    super::note_unrecorded(function, function.effect(), inputs, result);
+}
+
 fn called(function: Function, call: u64, blocking: Option<u64>, result: UrResult) {
-    let seen = before(function, &Inputs::default(), &mut Values { value: blocking, ..Values::NONE });
+    let seen = before(function, &no_inputs(), &mut Values { value: blocking, ..Values::NONE });
     after(function, call, seen, result);
 }
 
 fn returned(function: Function, pointer: Option<u64>, answers: &Values) {
-    note_memory(function, pointer, Seen::default(), UrResult::SUCCESS, answers);
+    note_memory(function, function.effect(), &NoReader, pointer, Seen::default(), UrResult::SUCCESS, answers);
 }
 
 #[test]
@@ -39,8 +81,8 @@ fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
 #[test]
 fn a_list_is_asked_for_memory_that_has_ended_since() {
     let (list, base) = (0x9_0010, 0x7200_0000_0000);
-    let lists = [0x9_0020, list];
-    let inputs = Inputs::of_lists(&list, list, &lists);
+    let made = NewQueue { handle: list, context: 0, is_synchronous: false, is_list: true };
+    let inputs = on(list, TestReader { queue: Some(made), lists: vec![0x9_0020, list] });
     let executed = || executed_after_end(&inputs).map(|access| (access.address, access.writes, access.appended));
     let opened = || {
         let mapping = Values { pointer: Some(base), size: Some(0x1000), ..Values::NONE };
@@ -51,7 +93,7 @@ fn a_list_is_asked_for_memory_that_has_ended_since() {
         let seen = before(Function::zeCommandListAppendMemoryCopy, &inputs, &mut values.clone());
         note_appended(seen, call, &inputs, &values);
     };
-    let ended = || note_end(Function::zeVirtualMemUnmap, base, Some(0x1000));
+    let ended = || note_end(Function::zeVirtualMemUnmap.effect(), base, Some(0x1000));
     let cleared = |function| note_unrecorded(function, &inputs, UrResult::SUCCESS);
     opened();
     append(1);
@@ -80,11 +122,11 @@ fn a_list_is_asked_for_memory_that_has_ended_since() {
 fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {
     let of_a_close = || {
         let mut values = Values { pointer: Some(0x1000), ..Values::NONE };
-        before(Function::urIPCCloseMemHandleExp, &Inputs::default(), &mut values);
+        before(Function::urIPCCloseMemHandleExp, &no_inputs(), &mut values);
         values.value
     };
     let (copy, done) = (Function::urEnqueueUSMMemcpy, UrResult::SUCCESS);
-    let wait = |result| note_return(Function::urQueueFinish, result);
+    let wait = |result| note_return(Function::urQueueFinish.effect(), result);
     assert!(!are_recorded());
     called(Function::urIPCOpenMemHandleExp, 1, None, UrResult::INVALID_ARGUMENT);
     assert!(!are_recorded(), "nothing was opened");
@@ -107,37 +149,36 @@ fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {
 
     let mut queued = Values::NONE;
     called(copy, 7, None, done);
-    before(Function::urEnqueueUSMFreeExp, &Inputs::default(), &mut queued);
+    before(Function::urEnqueueUSMFreeExp, &no_inputs(), &mut queued);
     assert_eq!(queued, Values::NONE, "it waits for its turn");
-    note_return(Function::urEventGetInfo, done);
+    note_return(Function::urEventGetInfo.effect(), done);
     assert_eq!(of_a_close(), None);
 
     // On a synchronous queue, a command and an execution of a list wait.
-    let (mut desc, handle) = ([0; 10], 0x7000);
-    let made = |desc: &[u32; 10]| {
-        let inputs = Inputs::of_queue(desc, &handle, 0);
-        note_unrecorded(Function::zeCommandQueueCreate, &inputs, done);
+    let handle = 0x7000;
+    let made = |is_synchronous| {
+        let queue = Some(NewQueue { handle, context: 0xc0, is_synchronous, is_list: false });
+        note_unrecorded(Function::zeCommandQueueCreate, &on(0, TestReader { queue, ..TestReader::default() }), done);
     };
     let (append, execute) = (Function::zeCommandListAppendMemoryCopy, Function::zeCommandQueueExecuteCommandLists);
-    let on_queue = Inputs::of_queue(&desc, &handle, handle);
+    let on_queue = on(handle, TestReader::default());
     let append_on = |inputs: &Inputs, call| {
         let seen = before(append, inputs, &mut Values::NONE.clone());
         after(append, call, seen, done);
     };
-    for (mode, is_synchronous) in [(2, false), (1, true), (2, false)] {
-        desc[7] = mode;
-        made(&desc);
+    for is_synchronous in [false, true, false] {
+        made(is_synchronous);
         append_on(&on_queue, 10);
-        assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");
+        assert_eq!(of_a_close().is_none(), is_synchronous);
         assert_eq!([handle, handle + 0x10, 0].map(|queue| context_of(noted(queue))), [Some(0xc0), None, None]);
-        append_on(&Inputs::default(), 11);
+        append_on(&no_inputs(), 11);
         note_unrecorded(execute, &on_queue, done);
-        assert_eq!(of_a_close().is_none(), is_synchronous, "mode {mode}");
+        assert_eq!(of_a_close().is_none(), is_synchronous);
         wait(done);
     }
 
     // Another thread enqueues and waits while this one is in the adapter.
-    let seen = before(copy, &Inputs::default(), &mut queued);
+    let seen = before(copy, &no_inputs(), &mut queued);
     called(copy, 9, None, done);
     wait(done);
     after(copy, 8, seen, done);

@@ -1,5 +1,5 @@
 //! `dlsym`, which urscope wraps to see when a loader asks an adapter or a driver for a table, and a program for a function
-//! of the CUDA driver.
+//! that is hooked.
 //!
 //! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so other lookups are passed on by a jump. The
 //! trampoline in the preload library calls [`intercept`].
@@ -7,11 +7,9 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 
-use urscope_schema::api::{LEVEL_ZERO, Table};
-
-use super::real_dlsym::{real, resolve};
-use super::{cuda, ddi, level_zero};
+use crate::interface::{self, Lookup};
 use crate::knobs;
+use crate::raw::symbols::real_dlsym::{real, resolve};
 
 /// In a process that ran before this library was loaded, changes the C library's `dlsym` to jump to urscope's, so that
 /// later loaders are noticed.
@@ -21,8 +19,8 @@ pub fn replace_where_late() {
 
     use frida_gum::{Gum, NativePointer, interceptor::Interceptor};
 
-    use super::real_dlsym::{DLSYM_OF_C, NEXT_DLSYM};
     use crate::raw::symbols::modules::{self, Module};
+    use crate::raw::symbols::real_dlsym::{DLSYM_OF_C, NEXT_DLSYM};
 
     if !modules::came_late() {
         return;
@@ -43,7 +41,7 @@ pub fn replace_where_late() {
 }
 
 /// A name that no library exports, for `dlsym` to report instead of one that only urscope does.
-const NOT_LOADED: &CStr = c"a function of libcuda.so.1, which is not loaded";
+const NOT_LOADED: &CStr = c"a function of a library that is not loaded";
 
 /// The result of `dlsym(handle, name)`; null if the real one must be called, with the name at `asked`.
 ///
@@ -57,30 +55,23 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char, ask
     }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
-    // Almost all lookups are for other names.
-    let begins = |begin: &[u8]| name.to_bytes().starts_with(begin);
     #[cfg(feature = "frida-gum")]
-    if !super::inline::notice() {
+    if !interface::unified_runtime::inline::notice() {
         return null_mut();
     }
-    let is_other = !(begins(b"urGet") || begins(b"zeGet") || begins(b"cu"));
+    // Almost all lookups are for other names.
+    let is_other = !interface::PREFIXES.iter().any(|begin| name.to_bytes().starts_with(begin));
     if is_other || handle == libc::RTLD_NEXT || knobs::is_excluded() {
         return null_mut();
     }
-    if begins(b"cu") {
-        let Some(symbol) = cuda::Symbol::of(name) else { return null_mut() };
-        // SAFETY: the caller's promise.
-        let found = cuda::looked_up(symbol, unsafe { real(handle, name) });
-        if found.is_none() {
+    // SAFETY: the caller's promise.
+    let found = || unsafe { real(handle, name) };
+    match interface::all().find_map(|interface| interface.looked_up(name, &found)) {
+        Some(Lookup::Found(address)) => address,
+        Some(Lookup::Missing) => {
             *asked = NOT_LOADED.as_ptr();
+            null_mut()
         }
-        return found.unwrap_or(null_mut());
-    }
-    match Table::of_getter(name.to_bytes()) {
-        // SAFETY: the caller's promise; the symbol of a getter is one.
-        Some(table) if table.interface() == &LEVEL_ZERO => unsafe { level_zero::getter(table, real(handle, name)) },
-        // SAFETY: as above.
-        Some(table) => unsafe { ddi::getter(table, real(handle, name)) },
         None => null_mut(),
     }
 }

@@ -5,9 +5,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::real_dlsym;
 use crate::chain;
-use crate::raw::{errno, late_functions};
+use crate::raw::{errno, late_functions, symbols::real_dlsym};
 
 /// A function of the C library.
 pub struct CFunction {

@@ -10,6 +10,7 @@ pub mod errno;
 pub mod files;
 pub mod late_functions;
 pub mod memory;
+pub mod originals;
 pub mod processes;
 pub mod python;
 pub mod signals;

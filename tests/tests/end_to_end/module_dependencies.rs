@@ -42,23 +42,49 @@ const ROWS: &[Row] = &[
     row("analyzer/command/src", "top", &["commands"]),
     row("analyzer/command/src", "view", &["arguments", "commands", "doctor", "output", "run", "top", "window"]),
     // A backend knows no entry point, and nothing of what stands in front of it.
-    row("shim/src", "backend", &["entry", "call", "chain", "layer", "stacks", "event_filter", "devices"]),
+    row("shim/src", "backend", &["entry", "interface", "call", "chain", "layer", "stacks", "event_filter", "devices"]),
     row("shim/src", "backend/adapter", &["backend::level_zero", "knobs"]),
+    // An interface knows no other one.
+    row("shim/src", "interface/unified_runtime", &["interface::level_zero", "interface::cuda", "interface::driver"]),
+    row("shim/src", "interface/level_zero", &["interface::unified_runtime", "interface::cuda", "backend"]),
+    row("shim/src", "interface/cuda", &["interface::unified_runtime", "interface::level_zero", "backend"]),
+    row("shim/src", "interface/driver.rs", &["interface::unified_runtime", "interface::level_zero", "interface::cuda"]),
+    row(
+        "shim/src",
+        "interface/libraries.rs",
+        &["interface::unified_runtime", "interface::level_zero", "interface::cuda"],
+    ),
     // A layer knows no other layer and not the chain that it is a part of.
-    row("shim/src", "layer/trace", &["layer::validate", "chain", "call", "entry", "backend", "event_filter"]),
-    row("shim/src", "layer/validate", &["layer::trace", "chain", "call", "entry", "backend", "event_filter"]),
-    row("shim/src", "layer/mod.rs", &["chain", "call", "entry", "backend", "event_filter", "stacks", "knobs", "raw"]),
+    row(
+        "shim/src",
+        "layer/trace",
+        &["layer::validate", "chain", "call", "entry", "interface", "backend", "event_filter"],
+    ),
+    row(
+        "shim/src",
+        "layer/validate",
+        &["layer::trace", "chain", "call", "entry", "interface", "backend", "event_filter"],
+    ),
+    row(
+        "shim/src",
+        "layer/mod.rs",
+        &["chain", "call", "entry", "interface", "backend", "event_filter", "stacks", "knobs", "raw"],
+    ),
     // The chain knows layers; the path of a call knows the chain, and gets the real function.
-    row("shim/src", "chain.rs", &["call", "entry", "backend", "event_filter"]),
-    row("shim/src", "call.rs", &["layer", "entry", "backend"]),
+    row("shim/src", "chain.rs", &["call", "entry", "interface", "backend", "event_filter"]),
+    row("shim/src", "call.rs", &["layer", "entry", "interface", "backend"]),
     // Nothing carries out what is only observed.
-    row("shim/src", "observed.rs", &["layer", "entry", "backend", "devices"]),
+    row("shim/src", "interface/unified_runtime/observed.rs", &["layer", "entry", "backend", "devices"]),
     // What everything rests on knows nothing above it.
-    row("shim/src", "raw", &["backend", "call", "chain", "entry", "event_filter", "knobs", "layer", "stacks"]),
-    row("shim/src", "knobs.rs", &["backend", "call", "chain", "entry", "event_filter", "layer", "stacks"]),
-    row("shim/src", "stacks.rs", &["backend", "call", "chain", "entry", "event_filter", "layer"]),
-    row("shim/src", "devices.rs", &["call", "entry", "event_filter", "layer", "stacks"]),
-    row("shim/src", "event_filter.rs", &["backend", "call", "chain", "entry", "layer", "stacks"]),
+    row(
+        "shim/src",
+        "raw",
+        &["backend", "call", "chain", "entry", "interface", "event_filter", "knobs", "layer", "stacks"],
+    ),
+    row("shim/src", "knobs.rs", &["backend", "call", "chain", "entry", "interface", "event_filter", "layer", "stacks"]),
+    row("shim/src", "stacks.rs", &["backend", "call", "chain", "entry", "interface", "event_filter", "layer"]),
+    row("shim/src", "devices.rs", &["call", "entry", "interface", "event_filter", "layer", "stacks"]),
+    row("shim/src", "event_filter.rs", &["backend", "call", "chain", "entry", "interface", "layer", "stacks"]),
 ];
 
 /// The modules of the tracker, from the bottom up. Each mentions only those of the lines above its own.

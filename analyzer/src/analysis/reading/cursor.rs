@@ -123,7 +123,9 @@ impl Notes {
             if function.is_ipc() || function.may_import() && call.begun().is_ipc() {
                 self.ipc_calls += 1;
             }
-            if function.submits() || function.launches() && call.begun().operation == Operation::Submit {
+            if function.effect().submits()
+                || function.effect().launches() && call.begun().operation == Operation::Submit
+            {
                 *self.unexamined.entry(function).or_default() += 1;
             }
         }

@@ -144,7 +144,7 @@ fn garbage(scenario: &str, change: impl Fn(&mut urscope_schema::call::Values)) -
     let mut events = scenario.parse::<Scenario>().unwrap().events().unwrap();
     for event in &mut events {
         if let Event::Enter(_, enter) = event
-            && enter.function.opens().is_some()
+            && enter.function.effect().opens().is_some()
         {
             change(&mut enter.values);
         }

@@ -7,10 +7,11 @@
 pub mod constants;
 mod results;
 pub mod roles;
+pub mod structures;
 #[macro_use]
 pub mod rows;
 
-use super::interface::{Interface, Promise, Shareable, UrResult, Words};
+use super::interface::{Interface, Promise, Promises, Shareable, UrResult, Words};
 use crate::handle::{Kind, UsmType};
 
 /// All types of handles that memory may be made for.
@@ -44,7 +45,7 @@ pub static INTERFACE: Interface = Interface {
         ("cuMemPoolImportPointer", UsmType::Pool),
     ],
     support: &[],
-    promises: &[
+    promises: Promises::of(&[
         Promise::PutIsOptional,
         Promise::GetsAreCounted,
         Promise::OpensMayStay,
@@ -60,7 +61,7 @@ pub static INTERFACE: Interface = Interface {
         // to the handle (including it's shareable counterparts) are also released" (cuMemRelease, cuda.h).
         Promise::DescriptorsKeepMemory,
         Promise::OwnOpensAreRefused,
-    ],
+    ]),
     words: Words {
         callee: "the driver",
         shareable_memory: "memory of cuMemAlloc",

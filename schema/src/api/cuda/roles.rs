@@ -1,7 +1,8 @@
 //! The roles of parameters that only functions of the CUDA driver have.
 
 use super::constants::{MEM_HANDLE_TYPE_FABRIC, MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
-use crate::api::common_roles::{OutParams, Role, Sources};
+use super::structures;
+use crate::api::common_roles::{Role, Sources};
 use crate::values::Values;
 
 roles! {
@@ -24,40 +25,30 @@ roles! {
         }
     };
     /// A `CUfunction` or `CUkernel` that is launched.
-    Kernel(usize) source kernel;
+    Kernel(usize) structure KERNEL;
     /// A `void **`: the addresses of a kernel's arguments. Of the pointers among these, those into shared memory are recorded.
-    KernelParams(usize) source kernel_params;
+    KernelParams(usize) structure KERNEL_PARAMS;
     /// A `void **`: options of a launch, one of which may be a buffer with all arguments in the place of their addresses.
-    KernelExtra(usize) source kernel_extra;
+    KernelExtra(usize) structure KERNEL_EXTRA;
     /// A `const CUDA_MEMCPY2D *`.
-    Copy2d(usize) source copy_2d;
+    Copy2d(usize) structure COPY_2D;
     /// A `const CUDA_MEMCPY3D *` or `const CUDA_MEMCPY3D_PEER *`, which have the same fields where they are read.
-    Copy3d(usize) source copy_3d;
+    Copy3d(usize) structure COPY_3D;
     /// A `const CUmemAllocationProp *`.
-    AllocationProperties(usize) source allocation_properties;
+    AllocationProperties(usize) structure ALLOCATION_PROPERTIES;
     /// A `CUmemAllocationHandleType`. A call is recorded if it is about a descriptor or bytes.
-    HandleType(u32) enter property source handle_type {
-        #[inline]
-        fn out(self, places: &mut OutParams) {
-            places.handle_type = self.0;
-        }
-
+    HandleType(u32) enter property structure HANDLE_TYPE {
         #[inline]
         fn watched(self) -> bool {
             [MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, MEM_HANDLE_TYPE_FABRIC].contains(&self.0)
         }
     };
     /// A `void *` that receives a descriptor or bytes.
-    OutExported(usize) {
-        #[inline]
-        fn out(self, places: &mut OutParams) {
-            places.exported = self.0;
-        }
-    };
+    OutExported(usize) structure OUT_EXPORTED;
     /// A `void *` that is a descriptor, or is to bytes.
-    Imported(usize) source imported;
+    Imported(usize) structure IMPORTED;
     /// A `CUmemPoolPtrExportData *` that is imported.
-    ImportedPointer(usize) source handle_bytes {
+    ImportedPointer(usize) structure IMPORTED_POINTER {
         #[inline]
         fn enter(self, values: &mut Values) {
             values.property = Some(IMPORTS);

@@ -8,10 +8,11 @@
 pub mod constants;
 mod results;
 pub mod roles;
+pub mod structures;
 #[macro_use]
 pub mod rows;
 
-use super::interface::{Interface, Promise, Shareable, UrResult, Words};
+use super::interface::{Interface, Promise, Promises, Shareable, UrResult, Words};
 use crate::handle::Kind;
 
 /// The interface.
@@ -31,7 +32,7 @@ pub static INTERFACE: Interface = Interface {
     importing: Some(constants::EXTERNAL_MEMORY_IMPORT_FD),
     usm_types: &[],
     support: &[],
-    promises: &[
+    promises: Promises::of(&[
         Promise::PutIsOptional,
         // A driver returns the same descriptor for the same memory, or makes one at every get.
         Promise::GetsAreCounted,
@@ -42,7 +43,7 @@ pub static INTERFACE: Interface = Interface {
         // A driver exports memory of any of its contexts, and libraries get it in a context of their own.
         Promise::AnyMemoryIsShareable,
         Promise::PhysicalMemoryIsMemory,
-    ],
+    ]),
     words: Words {
         callee: "the driver",
         shareable_memory: "memory of zeMemAllocDevice",

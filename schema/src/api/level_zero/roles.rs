@@ -1,6 +1,7 @@
 //! The roles of parameters that only functions of Level Zero have.
 
-use crate::api::common_roles::{Null, OutParams, Role, Sources};
+use super::structures;
+use crate::api::common_roles::{Null, Role, Sources};
 use crate::handle::descriptor_data;
 use crate::values::Values;
 
@@ -10,39 +11,30 @@ roles! {
     /// A `ze_device_handle_t`, or null.
     AnyDevice(usize) enter device;
     /// A `ze_ipc_mem_handle_t *` or `ze_ipc_event_pool_handle_t *` that receives an IPC handle.
-    OutIpcHandle(usize) absent data out ipc_handle null Pointer in data;
+    OutIpcHandle(usize) absent data structure OUT_IPC_HANDLE null Pointer in data;
     /// A `ze_device_mem_alloc_desc_t *` or `ze_host_mem_alloc_desc_t *`.
-    AllocDesc(usize) source extended;
+    AllocDesc(usize) structure EXTENDED;
     /// A `ze_ipc_mem_handle_t *` to IPC handles, an input.
-    IpcHandles(usize) source ipc_handles;
+    IpcHandles(usize) structure IPC_HANDLES;
     /// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded if the
     /// extensions ask for a descriptor.
-    Exporting(usize) source extended {
-        #[inline]
-        fn out(self, places: &mut OutParams) {
-            places.exporting = self.0;
-        }
-    };
+    Exporting(usize) structure EXPORTING;
     /// A `ze_command_queue_handle_t`, `ze_command_list_handle_t` or `ur_queue_handle_t` that a command goes to.
     Queue(usize) source queue;
     /// The context of a new queue.
-    QueueContext(usize) source queue_context null Handle;
+    QueueContext(usize) structure QUEUE_CONTEXT null Handle;
     /// A `ze_command_queue_desc_t *`.
-    QueueDesc(usize) source queue_desc;
+    QueueDesc(usize) structure QUEUE_DESC;
     /// A `ze_command_list_desc_t *`, of a list that is executed later.
-    ListDesc(usize) source list_desc;
+    ListDesc(usize) structure LIST_DESC;
     /// How many command lists a call executes.
     ListCount(u32) source count;
     /// A `ze_command_list_handle_t *` to so many.
-    Lists(usize) source lists;
+    Lists(usize) structure LISTS;
     /// A pointer to such a handle, that receives a new one.
-    OutQueue(usize) source new_queue;
+    OutQueue(usize) structure OUT_QUEUE;
     /// A `ze_physical_mem_desc_t *`.
-    PhysicalDesc(usize) {
-        fn source(self, sources: &mut Sources) {
-            (sources.extended, sources.physical_desc) = (self.0, self.0);
-        }
-    };
+    PhysicalDesc(usize) structure PHYSICAL_DESC;
     /// How many nanoseconds a call waits. One with a limit is not recorded, because programs poll in that way.
     Timeout(u64) {
         #[inline]
@@ -51,12 +43,7 @@ roles! {
         }
     };
     /// A `ze_ipc_mem_handle_t *` that receives IPC handles, or null in a call that asks only how many there are.
-    OutIpcHandles(usize) {
-        #[inline]
-        fn out(self, places: &mut OutParams) {
-            places.ipc_handle = self.0;
-        }
-
+    OutIpcHandles(usize) structure OUT_IPC_HANDLE {
         #[inline]
         fn watched(self) -> bool {
             self.0 != 0

@@ -3,11 +3,12 @@
 pub mod constants;
 mod results;
 pub mod roles;
+pub mod structures;
 #[macro_use]
 pub mod rows;
 
 use super::effect::Effect;
-use super::interface::{DefinedFlags, Interface, Shareable, UrResult, Words};
+use super::interface::{DefinedFlags, Interface, Promises, Shareable, UrResult, Words};
 use crate::handle::{Kind, UsmType};
 
 /// The version whose functions have the signatures of the rows: 0.12, in all releases from 2025.2 to 2026.2.
@@ -53,7 +54,7 @@ pub static INTERFACE: Interface = Interface {
         (constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP, Kind::PhysicalMem),
         (constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, Kind::Event),
     ],
-    promises: &[],
+    promises: Promises::of(&[]),
     words: WORDS,
 };
 

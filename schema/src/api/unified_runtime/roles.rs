@@ -1,6 +1,7 @@
 //! The roles of parameters that only functions of Unified Runtime have.
 
 use super::INTERFACE;
+use super::structures;
 use crate::api::common_roles::{Null, OutParams, Role, Sources};
 use crate::values::Values;
 
@@ -12,7 +13,7 @@ roles! {
     /// A `const ur_device_handle_t *`.
     Devices(usize) absent device source devices null Pointer in device;
     /// A `const ur_usm_desc_t *`, or null.
-    UsmDesc(usize) source usm_desc;
+    UsmDesc(usize) structure USM_DESC;
     /// A `const ur_event_handle_t *`.
     Events(usize) absent object source events null Pointer in object;
     /// A `ur_usm_pool_handle_t`.
@@ -26,7 +27,7 @@ roles! {
     /// A `size_t *` that receives the size of the handle data, or null.
     OutDataSize(usize) absent data_size out data_size null Answer in data_size;
     /// A `ur_bool_t *` that receives the value of a property, or null.
-    OutBool(usize) absent value out value null Value in value;
+    OutBool(usize) absent value structure OUT_BOOL null Value in value;
     /// The buffer for the value of a property, which is not recorded, or null.
     OutValue(usize) absent value null Value in value;
     /// The size of that buffer in bytes, a `size_t`.
@@ -37,9 +38,9 @@ roles! {
     Blocking(u32) bytes 1 enter value;
     /// A `const ur_exp_kernel_arg_properties_t *`. Of the pointers among them, those into shared memory are recorded,
     /// two at most.
-    KernelArgs(usize) source kernel_args;
+    KernelArgs(usize) structure KERNEL_ARGS;
     /// The `uint32_t` that counts them.
-    KernelArgCount(u32) source kernel_arg_count;
+    KernelArgCount(u32) structure KERNEL_ARG_COUNT;
     /// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to
     /// signal.
     InOutEvent(usize) {
@@ -52,6 +53,8 @@ roles! {
     /// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level
     /// Zero v1 does).
     OpenedData(usize) enter data null Pointer in data {
+        const IS_REDIRECTED: bool = true;
+
         #[inline]
         fn redirected(self, to: &OutParams) -> Self {
             if self.0 == 0 || to.copied_data == 0 { self } else { Self(to.copied_data) }

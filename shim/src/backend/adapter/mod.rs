@@ -3,22 +3,20 @@
 //! The number in `via` identifies an adapter ([`registry`]). Its functions may throw (v2 does if Unified Runtime
 //! finds no pool for a device); the loader catches that. Nothing here may call a layer.
 
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::Ordering;
 use std::{ffi::c_void, ptr::null_mut};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::api::{Function, UrResult, role::*};
 use urscope_schema::ur_functions;
 
-use crate::raw::args::Arg;
+use crate::raw::args::{Arg, row::Callee};
+use crate::raw::originals::{self, original};
 
 pub mod device_info;
 pub mod registry;
 
 pub use registry::ADAPTERS;
-
-pub(crate) static ORIGINALS: [[AtomicPtr<c_void>; Function::COUNT]; ADAPTERS] =
-    [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; ADAPTERS];
 
 /// The address of `$module::$function` for adapter `$via`, as an `Option`: the number is a constant of the function,
 /// the last one.
@@ -39,15 +37,6 @@ macro_rules! for_adapter {
 }
 pub(crate) use for_adapter;
 
-/// The offset in [`ORIGINALS`] of a function of adapter `via`, in bytes.
-pub(crate) const fn place(via: usize, function: Function) -> usize {
-    (via * Function::COUNT + function as usize) * size_of::<usize>()
-}
-
-fn original(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>> {
-    ORIGINALS.get(via)?.get(function as usize)
-}
-
 /// Stores the adapter's own function before a hook replaces it. An adapter has the same functions every time; the
 /// first one is stored.
 ///
@@ -55,7 +44,7 @@ fn original(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>
 ///
 /// `implementation` is the adapter's implementation of `function`, as its table getter named it.
 pub unsafe fn store(via: usize, function: Function, implementation: *mut c_void) {
-    if let Some(original) = original(via, function) {
+    if let Some(original) = originals::slot(via, function) {
         let _ = original.compare_exchange(null_mut(), implementation, Ordering::Release, Ordering::Relaxed);
     }
 }
@@ -63,15 +52,23 @@ pub unsafe fn store(via: usize, function: Function, implementation: *mut c_void)
 /// Whether the adapter has a function.
 #[inline]
 pub fn has(via: usize, function: Function) -> bool {
-    original(via, function).is_some_and(|original| !original.load(Ordering::Acquire).is_null())
+    !original(via, function).is_null()
 }
 
 /// The adapter's own function, from [`store`].
 pub fn implementation(via: usize, function: Function) -> Option<*mut c_void> {
-    original(via, function)
-        .map(|original| original.load(Ordering::Acquire))
-        .filter(|implementation| !implementation.is_null())
+    Some(original(via, function)).filter(|implementation| !implementation.is_null())
 }
+
+/// What carries out a call of the adapter's own function, or answers UNSUPPORTED_FEATURE.
+#[inline]
+pub fn callee(via: usize, function: Function) -> Callee {
+    let implementation = original(via, function);
+    if implementation.is_null() { ABSENT } else { Callee::Function(implementation) }
+}
+
+/// Answers UNSUPPORTED_FEATURE.
+pub const ABSENT: Callee = Callee::Own(|_, _, _| UrResult::UNSUPPORTED_FEATURE, Function::urUSMFree, 0);
 
 macro_rules! originals {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
@@ -82,7 +79,7 @@ macro_rules! originals {
                 extern "C-unwind" fn absent($(_: Arg<$role>),*) -> UrResult {
                     UrResult::UNSUPPORTED_FEATURE
                 }
-                let original = original(via, Function::$name).map_or(null_mut(), |known| known.load(Ordering::Acquire));
+                let original = original(via, Function::$name);
                 if original.is_null() {
                     return absent;
                 }

@@ -2,8 +2,8 @@
 //!
 //! An argument is an address or a handle, and following a wrong one is undefined behavior. So an [`Arg`] comes from a
 //! C caller, from an adapter or from a variable of this module, never from an integer: it may always be passed on.
-//! [`inputs`] and [`out_params`] access the caller's memory for hooked functions, [`observed`] for observed calls,
-//! [`caller`] for urscope's backend. No reference to the caller's memory is stored, and `const` inputs are not
+//! [`row`] has where C passes each argument. [`inputs`] and [`out_params`] access the caller's memory for hooked functions, [`observed`] for
+//! observed calls, a [`reader`] structures that only one interface has, and [`caller`] for urscope's backend. No reference to the caller's memory is stored, and `const` inputs are not
 //! written to.
 
 use std::ffi::c_void;
@@ -11,15 +11,12 @@ use std::ffi::c_void;
 use urscope_schema::api::role::Null;
 use urscope_schema::api::role::{Adapter, Context, Device, Event, PhysicalMem, Role};
 
-pub mod allocation;
 pub mod caller;
-mod cuda_rows;
-pub mod extensions;
 mod handle_data;
 pub mod inputs;
-pub mod kernel_arguments;
 pub mod observed;
 pub mod out_params;
+pub mod reader;
 pub mod row;
 mod umf_header;
 

@@ -1,9 +1,9 @@
 //! The arguments of an observed call, as XPTI shows them: a structure of pointers to the arguments, in the order of C
 //! (`ur_…_params_t` in `ur_api.h`). They are only read.
 
-use urscope_schema::api::role::{Role, Unseen};
+use urscope_schema::api::Function;
 
-use super::{AdapterHandle, Arg};
+use super::{AdapterHandle, inputs::Arguments, reader::Reader, row::Row};
 
 /// The arguments of an active call.
 #[derive(Clone, Copy, Debug)]
@@ -19,27 +19,40 @@ impl Parameters {
         Some(Self(address)).filter(|Self(address)| *address != 0)
     }
 
-    /// The argument at a place, from 0 on.
-    pub fn get<R: Role>(self, place: usize) -> Arg<R> {
+    /// The arguments of the call, whose structures `reader` reads.
+    pub fn arguments(self, function: Function, reader: &'static dyn Reader) -> Arguments {
+        let mut arguments = Arguments::none(function, reader);
+        for (place, parameter) in Row::of(function).parameters.iter().enumerate() {
+            let word = self.word(place, parameter.bytes.into());
+            // SAFETY: an argument of the call. The functions that are observed take no larger ones.
+            unsafe { parameter.add(&raw const word, &mut arguments) };
+        }
+        arguments
+    }
+
+    /// The argument at a place, from 0 on, with this size in bytes.
+    fn word(self, place: usize, bytes: usize) -> u64 {
         let Self(address) = self;
         let mut word = [0_u8; size_of::<u64>()];
-        let bytes = R::BYTES.min(word.len());
         // SAFETY: the promise made to `new`: there is a pointer to an argument of this size.
         unsafe {
             let argument = std::ptr::with_exposed_provenance::<usize>(address).add(place).read_unaligned();
-            std::ptr::with_exposed_provenance::<u8>(argument).copy_to_nonoverlapping(word.as_mut_ptr(), bytes);
+            let argument = std::ptr::with_exposed_provenance::<u8>(argument);
+            argument.copy_to_nonoverlapping(word.as_mut_ptr(), bytes.min(word.len()));
         }
-        Arg(R::of_word(u64::from_le_bytes(word)))
+        u64::from_le_bytes(word)
     }
 
-    /// The handle by which the loader dispatches the call: the first argument, or the first object of a list whose
-    /// length is the first argument. `First` is the role of the first argument.
-    pub fn dispatched_by<First: Role>(self) -> Option<AdapterHandle> {
-        let handle = if First::BYTES == size_of::<usize>() {
-            self.get::<Unseen>(0).0.0
+    /// The handle by which the loader dispatches a call of `function`: the first argument, or the first object of a list whose length is the
+    /// first argument.
+    pub fn dispatched_by(self, function: Function) -> Option<AdapterHandle> {
+        let bytes = usize::from(Row::of(function).parameters.first()?.bytes);
+        let first = self.word(0, bytes) as usize;
+        let handle = if bytes == size_of::<usize>() {
+            first
         } else {
-            let (count, list) = (self.get::<First>(0), self.get::<Unseen>(1).0.0);
-            if count.null().is_some() || list == 0 {
+            let list = self.word(1, size_of::<usize>()) as usize;
+            if first == 0 || list == 0 {
                 return None;
             }
             // SAFETY: the caller passes a list of handles to the loader, which is about to read the first one.
@@ -52,20 +65,21 @@ impl Parameters {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::api::role::{Blocking, Context, Count, Devices, Size};
-
+    use super::super::reader::NoReader;
     use super::*;
 
     #[test]
     fn arguments_are_read_as_wide_as_they_are() {
-        let (context, blocking) = (7_usize, [1_u8, 0xff, 0xff, 0xff]);
-        let places = [(&raw const context).addr(), blocking.as_ptr().addr()];
-        // SAFETY: a structure with two arguments.
-        let parameters = unsafe { Parameters::new((&raw const places).expose_provenance()) }.unwrap();
-        let _ = ((&raw const context).expose_provenance(), blocking.as_ptr().expose_provenance());
-        assert_eq!(parameters.get::<Context>(0).get(), Context(7));
-        assert_eq!(parameters.get::<Blocking>(1).get(), Blocking(1));
-        assert_eq!(parameters.get::<Size>(0).get(), Size(7));
+        let (queue, blocking, word) = (7_usize, [1_u8, 0xff, 0xff, 0xff], 9_usize);
+        let address = |word: &usize| std::ptr::from_ref(word).expose_provenance();
+        let places = [address(&queue), blocking.as_ptr().expose_provenance(), address(&word), address(&word)];
+        let others = [address(&word); 4];
+        let places = [places, others].concat();
+        // SAFETY: a structure with more arguments than the function has.
+        let parameters = unsafe { Parameters::new(places.as_ptr().expose_provenance()) }.unwrap();
+        let arguments = parameters.arguments(Function::urEnqueueUSMMemcpy, &NoReader);
+        assert_eq!((arguments.inputs().queue(), arguments.values().value), (7, Some(1)));
+        assert_eq!(arguments.values().pointer, Some(9));
     }
 
     #[test]
@@ -74,19 +88,18 @@ mod tests {
         let handle = object.as_ptr().expose_provenance();
         let list = [handle];
         let (list, none, count) = (list.as_ptr().expose_provenance(), 0_usize, 1_u32);
-        let handle_of = |places: [usize; 2], counted: bool| {
+        let handle_of = |places: [usize; 2], function| {
             // SAFETY: a structure with two arguments.
             let parameters = unsafe { Parameters::new((&raw const places).expose_provenance()) }.unwrap();
-            let handle =
-                if counted { parameters.dispatched_by::<Count>() } else { parameters.dispatched_by::<Devices>() };
-            handle.map(|handle| handle.dispatch_table().addr())
+            parameters.dispatched_by(function).map(|handle| handle.dispatch_table().addr())
         };
         let place = |word: &usize| std::ptr::from_ref(word).expose_provenance();
         let count = (&raw const count).expose_provenance();
-        assert_eq!(handle_of([place(&handle), 0], false), Some(0x10));
-        assert_eq!(handle_of([count, place(&list)], true), Some(0x10));
-        assert_eq!(handle_of([count, place(&none)], true), None);
-        assert_eq!(handle_of([place(&none), 0], false), None);
+        let (by_handle, by_list) = (Function::urContextRelease, Function::urEventWait);
+        assert_eq!(handle_of([place(&handle), 0], by_handle), Some(0x10));
+        assert_eq!(handle_of([count, place(&list)], by_list), Some(0x10));
+        assert_eq!(handle_of([count, place(&none)], by_list), None);
+        assert_eq!(handle_of([place(&none), 0], by_handle), None);
         // SAFETY: null.
         assert!(unsafe { Parameters::new(0) }.is_none());
     }

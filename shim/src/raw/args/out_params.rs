@@ -9,13 +9,12 @@
 
 use std::mem::MaybeUninit;
 
-use urscope_schema::api::cuda::constants::MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-use urscope_schema::api::role::{HandleBytes, OutParams, Role};
-use urscope_schema::{api::UrResult, call::Values, handle::descriptor_data};
+use urscope_schema::api::role::{HandleBytes, OutParams};
+use urscope_schema::{api::Effect, api::UrResult, call::Values};
 
-use super::inputs::{Arguments, data_hashes, descriptor_at, of_file};
+use super::inputs::{Arguments, data_hashes};
 use super::umf_header::{UMF_SIZES, UmfHeader};
-use super::{Arg, extensions::Extension, handle_data, row::RealCall};
+use super::{handle_data, row::Call};
 use crate::raw::processes::process;
 
 /// The value of a variable that the callee has not written to; no valid address or size.
@@ -30,28 +29,21 @@ struct Variables {
     object: usize,
 }
 
-/// The addresses of the variables, to be passed on.
-pub struct Redirection(OutParams);
-
-impl Redirection {
-    /// Passes the arguments on as they are.
-    pub const NONE: Self = Self(OutParams::NONE);
-
-    /// The argument to pass on: the address of the variable that replaces the caller's, otherwise the argument.
-    #[inline]
-    pub fn redirect<R: Role>(&self, argument: Arg<R>) -> Arg<R> {
-        Arg(argument.0.redirected(&self.0))
-    }
-}
-
 /// Makes a call with out-parameters of urscope's, copies its answers to the caller, and returns its result with the recorded values.
 #[inline(always)]
-pub fn call(of: &(impl RealCall + ?Sized)) -> (UrResult, Values) {
+pub fn call(effect: Effect, of: &Call) -> (UrResult, Values) {
     let arguments = of.arguments();
+    if arguments.out == OutParams::NONE && effect.opens().is_none() {
+        let (result, mut values) = (of.make(), Values::NONE);
+        if result.is_success() {
+            arguments.add_answers(&mut values);
+        }
+        return (result, values);
+    }
     let mut room = MaybeUninit::uninit();
-    let opened = if arguments.function().opens().is_some() { copy(arguments, &mut room) } else { None };
+    let opened = if effect.opens().is_some() { copy(arguments, &mut room) } else { None };
     let mut variables = Variables::untouched();
-    let result = of.make(&variables.redirection(&arguments.out, opened));
+    let result = of.make_redirected(&variables.redirection(&arguments.out, opened));
     let answers = variables.carry_over(&arguments.out);
     if !result.is_success() {
         return (result, Values::NONE);
@@ -59,31 +51,29 @@ pub fn call(of: &(impl RealCall + ?Sized)) -> (UrResult, Values) {
     let overwritten = opened.and_then(|copy| overwritten(arguments, copy));
     // SAFETY: `size` bytes of the buffer, which is live, are initialized.
     let extent = || opened.and_then(|(address, size)| unsafe { extent_at(address, size) });
-    // SAFETY: the function was called (`RealCall`) and succeeded, and these are its answers.
-    let values = unsafe { completed(&arguments.out, answers, arguments.values().pointer, extent) };
+    // SAFETY: the function was called (`Call`) and succeeded, and these are its answers.
+    let values = unsafe { completed(arguments, answers, extent) };
     (result, Values { offset: overwritten.or(values.offset), ..values })
 }
 
 /// The caller's out-parameters of an observed call.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedOutParams {
-    out: OutParams,
-    /// The memory that is exported.
-    pointer: Option<u64>,
+    arguments: Arguments,
     /// The number of bytes that an open maps.
     extent: Option<u64>,
 }
 
 impl ObservedOutParams {
     /// Those of a call that begins.
-    pub fn of(arguments: &Arguments) -> Self {
+    pub fn of(arguments: Arguments) -> Self {
         let extent = |(data, size)| {
             // SAFETY: the caller passes handle data to the adapter, which reads it if it has such a size.
             unsafe { handle_data::read(data, size, |bytes| extent_at(bytes.as_ptr().expose_provenance(), size)) }
         };
-        let opened = arguments.data().filter(|_| arguments.function().opens().is_some());
+        let opened = arguments.data().filter(|_| arguments.function().effect().opens().is_some());
         let extent = opened.and_then(extent).flatten();
-        Self { out: arguments.out, pointer: arguments.values().pointer, extent }
+        Self { arguments, extent }
     }
 
     /// The recorded answers, which are read from the caller's variables. A success without an answer is detected only
@@ -93,7 +83,8 @@ impl ObservedOutParams {
     ///
     /// The call has just returned this result, and its caller's variables are still there.
     pub unsafe fn read(&self, result: UrResult) -> Values {
-        let Self { out, pointer: exported, extent } = self;
+        let Self { arguments, extent } = self;
+        let out = &arguments.out;
         if !result.is_success() {
             return Values::NONE;
         }
@@ -106,7 +97,7 @@ impl ObservedOutParams {
         let [pointer, data, data_size, object] = [out.pointer, out.data, out.data_size, out.object].map(answer);
         let answers = Values { pointer, data, data_size, object, ..Values::NONE };
         // SAFETY: the call succeeded, and these are its answers.
-        unsafe { completed(out, answers, *exported, || *extent) }
+        unsafe { completed(arguments, answers, || *extent) }
     }
 }
 
@@ -160,18 +151,18 @@ impl Variables {
 
     /// The addresses of the variables for the caller's out-parameters, and of the copy of the opened data.
     #[inline]
-    fn redirection(&mut self, caller: &OutParams, opened: Option<(usize, usize)>) -> Redirection {
+    fn redirection(&mut self, caller: &OutParams, opened: Option<(usize, usize)>) -> OutParams {
         // A variable whose address is not taken costs nothing.
         let redirected =
             |callers: usize, redirected: *mut usize| if callers == 0 { 0 } else { redirected.expose_provenance() };
-        Redirection(OutParams {
+        OutParams {
             pointer: redirected(caller.pointer, &raw mut self.pointer),
             data: redirected(caller.data, &raw mut self.data),
             data_size: redirected(caller.data_size, &raw mut self.data_size),
             object: redirected(caller.object, &raw mut self.object),
             copied_data: opened.map_or(0, |(address, _)| address),
             ..OutParams::NONE
-        })
+        }
     }
 
     /// Copies the callee's answers to the caller's variables.
@@ -189,26 +180,21 @@ impl Variables {
     }
 }
 
-/// Adds to the answers of a call the contents of their memory, and the answers that are not redirected. `exported` is
-/// the memory of a get.
+/// Adds to the answers of a call the contents of their memory, and the answers that are not redirected.
 ///
 /// # Safety
 ///
-/// The call with these out-parameters succeeded, and `values` are its answers.
+/// The call with these arguments succeeded, and `values` are its answers.
 #[inline(always)]
-unsafe fn completed(
-    caller: &OutParams,
-    mut values: Values,
-    exported: Option<u64>,
-    extent: impl FnOnce() -> Option<u64>,
-) -> Values {
+unsafe fn completed(arguments: &Arguments, mut values: Values, extent: impl FnOnce() -> Option<u64>) -> Values {
+    let OutParams { context, handle_bytes, .. } = arguments.out;
     if let (Some(data), Some(size)) = (values.data, values.data_size) {
         // SAFETY: the callee has just made `size` bytes of handle data.
         unsafe {
             if let Some((fingerprint, checksum)) = data_hashes(data as usize, size as usize) {
                 (values.fingerprint, values.value) = (Some(fingerprint), checksum);
             }
-            add_allocation(exported, &mut values);
+            add_allocation(arguments.values().pointer, &mut values);
         }
     }
     if values.pointer.is_some()
@@ -216,41 +202,28 @@ unsafe fn completed(
     {
         values.size = Some(extent);
     }
-    if caller.context != 0 {
+    if context != 0 {
         // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled (`urContextCreate`).
-        values.context = Some(unsafe { std::ptr::with_exposed_provenance::<u64>(caller.context).read_unaligned() });
+        values.context = Some(unsafe { std::ptr::with_exposed_provenance::<u64>(context).read_unaligned() });
     }
-    if caller.ipc_handle != 0 {
-        // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeMemGetIpcHandle`).
-        let descriptor = unsafe { descriptor_at(caller.ipc_handle) };
-        values.data = Some(descriptor_data(descriptor));
-        values.fingerprint = of_file(descriptor);
-    }
-    let is_descriptor = caller.handle_type == MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    if caller.exported != 0 && is_descriptor {
-        // SAFETY: the call succeeded, so the caller's variable holds a descriptor (`cuMemExportToShareableHandle`).
-        let descriptor = unsafe { descriptor_at(caller.exported) };
-        values.data = Some(descriptor_data(descriptor));
-        values.fingerprint = of_file(descriptor);
-    }
-    let bytes = if is_descriptor { caller.handle_bytes } else { caller.handle_bytes.max(caller.exported) };
-    if bytes != 0 {
+    if handle_bytes != 0 {
         // SAFETY: the call succeeded, so the caller's variable holds a handle (`zeEventCounterBasedGetIpcHandle`).
-        let hashes = unsafe { data_hashes(bytes, size_of::<HandleBytes>()) };
-        values.fingerprint = hashes.map(|(fingerprint, _)| fingerprint);
-        values.data = values.fingerprint;
+        unsafe { add_handle_bytes(handle_bytes, &mut values) };
     }
-    if caller.exporting != 0 {
-        // SAFETY: the caller passed the structure, whose chain the driver has walked.
-        let descriptor = unsafe { Extension::of(caller.exporting).and_then(|extension| extension.descriptor()) };
-        values.data = descriptor.map(descriptor_data);
-        values.fingerprint = descriptor.and_then(of_file);
-    }
-    if caller.value != 0 {
-        // SAFETY: the call succeeded, so the caller's variable holds a `ur_bool_t`, one byte (`urDeviceGetInfo`).
-        values.value = Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u8>(caller.value).read() }));
-    }
+    arguments.add_answers(&mut values);
     values
+}
+
+/// Adds a handle of 64 bytes, which its bytes identify.
+///
+/// # Safety
+///
+/// `address` is that of such a handle.
+pub(crate) unsafe fn add_handle_bytes(address: usize, values: &mut Values) {
+    // SAFETY: the caller's promise.
+    let hashes = unsafe { data_hashes(address, size_of::<HandleBytes>()) };
+    values.fingerprint = hashes.map(|(fingerprint, _)| fingerprint);
+    values.data = values.fingerprint;
 }
 
 /// Copies an answer to the caller's variable.
@@ -298,46 +271,46 @@ unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
 
 #[cfg(test)]
 mod tests {
-    use urscope_schema::api::role::{Context, Desc, OutData, OutDataSize, OutObject, Pointer};
+    use std::ffi::c_void;
 
-    use super::super::row::{self, RowCall};
+    use urscope_schema::api::Function;
+
+    use super::super::reader::NoReader;
+    use super::super::row::{Callee, Frame};
     use super::*;
 
-    /// An argument of a caller.
-    fn arg<R: Role>(role: R) -> Arg<R> {
-        // SAFETY: the tests pass addresses of live variables.
-        unsafe { Arg::new(role) }
+    /// Calls a function of four arguments in the place of `function`.
+    fn called(function: Function, words: [usize; 6], real: *mut c_void) -> (UrResult, Values) {
+        // SAFETY: the tests pass addresses of live variables to functions that take them.
+        unsafe {
+            let frame = Frame::new(words.as_ptr().cast(), words.as_ptr().cast());
+            call(function.effect(), &Call::new(function, &NoReader, frame, Callee::Function(real)))
+        }
     }
 
     #[test]
     fn what_the_callee_wrote_reaches_the_caller() {
-        extern "C-unwind" fn real(_: Arg<Context>, _: Arg<Desc>, pool: Arg<OutObject>) -> UrResult {
-            pool.write(7);
+        unsafe extern "C-unwind" fn real(_: usize, _: usize, pool: *mut usize) -> UrResult {
+            // SAFETY: a variable of the caller.
+            unsafe { pool.write(7) };
             UrResult::SUCCESS
         }
         let mut variable = 1_usize;
-        let pool = arg(OutObject((&raw mut variable).expose_provenance()));
-        let row = row::urUSMPoolCreate { context: arg(Context(1)), desc: arg(Desc(0)), pool };
-        assert_eq!(
-            call(&RowCall::new(row, real as _)),
-            (UrResult::SUCCESS, Values { object: Some(7), ..Values::NONE })
-        );
+        let words = [1, 0, (&raw mut variable).expose_provenance(), 0, 0, 0];
+        let made = called(Function::urUSMPoolCreate, words, real as *mut c_void);
+        assert_eq!(made, (UrResult::SUCCESS, Values { object: Some(7), ..Values::NONE }));
         assert_eq!(variable, 7);
     }
 
     #[test]
     fn a_success_without_an_answer_leaves_the_caller_alone_and_is_no_answer() {
-        extern "C-unwind" fn real(_: Arg<Context>, _: Arg<Pointer>, _: Arg<OutData>, _: Arg<OutDataSize>) -> UrResult {
+        extern "C-unwind" fn real(_: usize, _: usize, _: usize, _: usize) -> UrResult {
             UrResult::SUCCESS
         }
         let (mut data, mut size) = (1_usize, 2_usize);
-        let row = row::urIPCGetMemHandleExp {
-            context: arg(Context(1)),
-            pointer: arg(Pointer(8)),
-            data: arg(OutData((&raw mut data).expose_provenance())),
-            data_size: arg(OutDataSize((&raw mut size).expose_provenance())),
-        };
-        assert_eq!(call(&RowCall::new(row, real as _)), (UrResult::SUCCESS, Values::NONE));
+        let words = [1, 8, (&raw mut data).expose_provenance(), (&raw mut size).expose_provenance(), 0, 0];
+        let made = called(Function::urIPCGetMemHandleExp, words, real as *mut c_void);
+        assert_eq!(made, (UrResult::SUCCESS, Values::NONE));
         assert_eq!((data, size), (1, 2));
     }
 

@@ -7,3 +7,4 @@ pub mod elf;
 mod find_object;
 pub mod modules;
 pub mod namespaces;
+pub mod real_dlsym;

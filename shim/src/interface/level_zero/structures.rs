@@ -1,0 +1,96 @@
+//! Reads structures of Level Zero.
+
+use std::ptr::with_exposed_provenance;
+
+use urscope_schema::api::level_zero::constants::{EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD};
+use urscope_schema::api::level_zero::structures;
+use urscope_schema::api::role::{IpcHandle, Role as _, Sources};
+use urscope_schema::call::Values;
+use urscope_schema::handle::descriptor_data;
+
+use super::extensions::Extension;
+use crate::raw::args::{inputs::of_file, reader::NewQueue, reader::Reader};
+
+/// The offset of the size in a `ze_physical_mem_desc_t`, after the flags and 4 bytes of padding.
+const PHYSICAL_SIZE: usize = 24;
+
+/// The offset of the mode in a `ze_command_queue_desc_t`, after ordinal, index and flags, and its synchronous value.
+const QUEUE_MODE: usize = 28;
+const SYNCHRONOUS: u32 = 1;
+
+/// The structures of Level Zero.
+#[derive(Debug)]
+pub(super) struct Structures;
+
+impl Reader for Structures {
+    fn describe(&self, sources: &Sources, values: &mut Values) {
+        for (kind, word) in sources.structures.iter() {
+            let address = word as usize;
+            match kind {
+                structures::IPC_HANDLES if sources.count > 0 => {
+                    // SAFETY: the caller passes a list of so many IPC handles to the driver, which is about to read them.
+                    unsafe { with_exposed_provenance::<IpcHandle>(address).read_unaligned() }.enter(values);
+                }
+                structures::EXTENDED | structures::EXPORTING | structures::PHYSICAL_DESC => {
+                    // SAFETY: the caller passes the structure to the driver, which is about to walk its chain.
+                    let extension = unsafe { Extension::of(address) };
+                    values.property = extension.map(|extension| extension.kind);
+                    if let Some(import) = extension.filter(|extension| extension.kind == EXTERNAL_MEMORY_IMPORT_FD) {
+                        // SAFETY: as above.
+                        values.data = unsafe { import.descriptor() }.map(descriptor_data);
+                    }
+                    if kind == structures::PHYSICAL_DESC {
+                        let size = with_exposed_provenance::<u64>(address + PHYSICAL_SIZE);
+                        // SAFETY: as above.
+                        values.size = Some(unsafe { size.read_unaligned() });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn answers(&self, sources: &Sources, values: &mut Values) {
+        for (kind, word) in sources.structures.iter() {
+            let address = word as usize;
+            let descriptor = match kind {
+                // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeMemGetIpcHandle`), which begins with it.
+                structures::OUT_IPC_HANDLE => Some(unsafe { with_exposed_provenance::<u32>(address).read_unaligned() }),
+                // SAFETY: the caller passed the structure, whose chain the driver has walked.
+                structures::EXPORTING => unsafe { Extension::of(address).and_then(|extension| extension.descriptor()) },
+                _ => continue,
+            };
+            (values.data, values.fingerprint) = (descriptor.map(descriptor_data), descriptor.and_then(of_file));
+        }
+    }
+
+    fn asks_for_descriptor(&self, sources: &Sources) -> bool {
+        // SAFETY: the caller passes the structure to the driver, which is about to walk its chain.
+        let extension = unsafe { Extension::of(sources.structures.get(structures::EXPORTING) as usize) };
+        extension.is_some_and(|extension| extension.kind == EXTERNAL_MEMORY_EXPORT_FD)
+    }
+
+    fn new_queue(&self, sources: &Sources) -> Option<NewQueue> {
+        let of = |kind| sources.structures.get(kind) as usize;
+        let (variable, desc) = (of(structures::OUT_QUEUE), of(structures::QUEUE_DESC));
+        if variable == 0 {
+            return None;
+        }
+        // SAFETY: the caller has passed a `ze_command_queue_desc_t` to the driver, which has read it.
+        let mode = || unsafe { with_exposed_provenance::<u32>(desc + QUEUE_MODE).read_unaligned() };
+        Some(NewQueue {
+            // SAFETY: the driver has written a handle to the caller's variable.
+            handle: unsafe { with_exposed_provenance::<usize>(variable).read_unaligned() },
+            context: of(structures::QUEUE_CONTEXT),
+            is_synchronous: desc != 0 && mode() == SYNCHRONOUS,
+            is_list: of(structures::LIST_DESC) != 0,
+        })
+    }
+
+    fn lists(&self, sources: &Sources) -> (usize, usize) {
+        match sources.structures.get(structures::LISTS) as usize {
+            0 => (0, 0),
+            lists => (lists, sources.count as usize),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What an interface reads of the caller's memory: the structures that only it has.
+
+use std::fmt::Debug;
+
+use urscope_schema::api::role::Sources;
+use urscope_schema::call::Values;
+
+/// Reads the structures of an interface. What it has nothing of is as if no call had it.
+pub trait Reader: Debug + Sync {
+    /// Adds what the structures of a call hold to its values. The call is about to be made.
+    fn describe(&self, _sources: &Sources, _values: &mut Values) {}
+
+    /// Adds the answers of a call to its values that the callee wrote to structures and variables of this interface. The call has succeeded.
+    fn answers(&self, _sources: &Sources, _values: &mut Values) {}
+
+    /// Shows `visit` each word of a kernel's arguments that may be a pointer; false if it is not known where they are.
+    fn kernel_pointers(&self, _sources: &Sources, _visit: &mut dyn FnMut(u64)) -> bool {
+        true
+    }
+
+    /// Whether a structure of the call asks for a descriptor of memory.
+    fn asks_for_descriptor(&self, _sources: &Sources) -> bool {
+        false
+    }
+
+    /// The queue or command list that a call has created. The call has succeeded.
+    fn new_queue(&self, _sources: &Sources) -> Option<NewQueue> {
+        None
+    }
+
+    /// The address and the number of the command lists that a call executes.
+    fn lists(&self, _sources: &Sources) -> (usize, usize) {
+        (0, 0)
+    }
+
+    /// The first address of the allocation or mapping that an address of device memory lies in, and the one behind its last, where the
+    /// answer of a call does not tell.
+    fn allocation_around(&self, _address: u64) -> Option<[u64; 2]> {
+        None
+    }
+
+    /// Forgets the kernels, because code is about to be unloaded: later ones may have the same handles.
+    fn forget_kernels(&self) {}
+}
+
+/// A queue or command list that a call has created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewQueue {
+    /// Its handle.
+    pub handle: usize,
+    /// Its context.
+    pub context: usize,
+    /// Whether each command in it has completed when its call returns.
+    pub is_synchronous: bool,
+    /// Whether it is a command list that is executed later.
+    pub is_list: bool,
+}
+
+/// For calls whose structures are not read.
+#[derive(Debug)]
+pub struct NoReader;
+
+impl Reader for NoReader {}
