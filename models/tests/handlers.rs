@@ -55,14 +55,14 @@ fn append_record(record: &Record) -> Appended {
     match record {
         Record::Enter(it) => {
             let before = Some(Short { before: it.call - 1, kind: kind_of(it.function, true) });
-            match short(&|to| write::short_enter(it, to), it.call, before) {
+            match short(&|to| write::short_enter(it.function, it.time, &it.values, to), it.call, before) {
                 Appended::Unfit => short(&|to| write::enter(it, to), it.call, None),
                 appended => appended,
             }
         }
         Record::Exit(it) => {
             let before = Some(Short { before: it.call, kind: kind_of(it.function, false) });
-            match short(&|to| write::short_exit(it, to), it.call, before) {
+            match short(&|to| write::short_exit(it.function, it.time, &it.values, to), it.call, before) {
                 Appended::Unfit => short(&|to| write::exit(it, to), it.call, None),
                 appended => appended,
             }

@@ -81,7 +81,7 @@ impl Begun {
 }
 
 /// Records a call around the real function, unless nobody wants to know of it; returns the result for the caller.
-pub fn intercept(origin: Origin, call: &Call) -> UrResult {
+pub fn intercept(origin: Origin, call: &mut Call) -> UrResult {
     intercept_as(None, origin, call)
 }
 
@@ -89,7 +89,7 @@ pub fn intercept(origin: Origin, call: &Call) -> UrResult {
 ///
 /// The path has a copy for each kind of function of which programs make many recorded calls, in which the compiler knows the effect, and
 /// one for all others.
-pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &Call) -> UrResult {
+pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &mut Call) -> UrResult {
     match call.function().effect() {
         Effect::Exports(kind) => around(decided, origin, call, Effect::Exports(kind)),
         Effect::Puts(kind) => around(decided, origin, call, Effect::Puts(kind)),
@@ -103,8 +103,9 @@ pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &Ca
 
 /// Records a call that the runtime makes in the recorded call with the number `outer`.
 #[cold]
-pub(crate) fn intercept_inner(outer: u64, call: &Call) -> UrResult {
-    around_other(None, Origin::Inner(outer), call, call.function().effect())
+pub(crate) fn intercept_inner(outer: u64, call: &mut Call) -> UrResult {
+    let effect = call.function().effect();
+    around_other(None, Origin::Inner(outer), call, effect)
 }
 
 /// Makes a call that is not recorded.
@@ -118,15 +119,15 @@ pub(crate) fn pass_on(effect: Effect, call: &Call) -> UrResult {
 
 /// The path of a call with an effect that has no copy.
 #[inline(never)]
-fn around_other(decided: Option<Recording>, origin: Origin, call: &Call, effect: Effect) -> UrResult {
+fn around_other(decided: Option<Recording>, origin: Origin, call: &mut Call, effect: Effect) -> UrResult {
     around(decided, origin, call, effect)
 }
 
 /// The path of a call, whose function has this effect.
 #[inline(always)]
-fn around(decided: Option<Recording>, origin: Origin, call: &Call, effect: Effect) -> UrResult {
+fn around(decided: Option<Recording>, origin: Origin, call: &mut Call, effect: Effect) -> UrResult {
     let function = call.function();
-    let begun = match begin(function, effect, decided, origin, call.arguments()) {
+    let begun = match begin(function, effect, decided, origin, call.arguments_mut()) {
         Begin::Recorded(begun) => begun,
         Begin::Answered(result) => return result,
         Begin::Unrecorded => return pass_on(effect, call),
@@ -142,7 +143,7 @@ fn around(decided: Option<Recording>, origin: Origin, call: &Call, effect: Effec
     if is_outer {
         outer.end();
     }
-    end(function, effect, begun, result, answers)
+    end(function, effect, begun, result, answers.as_ref())
 }
 
 /// Shows the layers a call that begins. Whether it is recorded, and why, may have been decided.
@@ -152,7 +153,7 @@ pub(crate) fn begin(
     effect: Effect,
     decided: Option<Recording>,
     origin: Origin,
-    arguments: &Arguments,
+    arguments: &mut Arguments,
 ) -> Begin {
     fork::notice();
     let hot = knobs::hot();
@@ -170,7 +171,8 @@ pub(crate) fn begin(
     if let Origin::Inner(outer) = origin {
         begun.call = outer;
         begun.pointer = arguments.values().pointer;
-        chain::inner_enter(function, outer, arguments.record());
+        arguments.describe();
+        chain::inner_enter(function, outer, *arguments.values());
         return Begin::Recorded(begun);
     }
     // Not by a closure, in which the compiler would not know the effect.
@@ -178,13 +180,13 @@ pub(crate) fn begin(
         Some(recording) => recording,
         None => event_filter::recording(effect, arguments),
     };
-    // The layers get a reference to this copy only, so that the arguments need not be in memory.
-    let nulls = *arguments.nulls();
     // A call with a missing argument is always recorded: it is a violation.
-    if recording == Recording::No && nulls.is_empty() {
+    if recording == Recording::No && arguments.nulls().is_empty() {
         return Begin::Unrecorded;
     }
-    let mut values = arguments.record();
+    arguments.describe();
+    let inputs = *arguments.inputs();
+    let values = arguments.values_mut();
     values.via = origin.adapter().map(|via| via as u64);
     if let Origin::Library(context) = origin {
         values.context = values.context.or(Some(context).filter(|context| *context != 0));
@@ -194,19 +196,19 @@ pub(crate) fn begin(
     values.object = begun.event.map_or(values.object, |event| Some(event as u64));
     match recording {
         Recording::Command([Some(pointer), source]) => (values.pointer, values.source) = (Some(pointer), source),
-        Recording::Execution(access) => access.enter(&mut values),
+        Recording::Execution(access) => access.enter(values),
         _ => {}
     }
-    begun.commands = commands::before(function, effect, arguments.inputs(), &mut values);
+    begun.commands = commands::before(function, effect, &inputs, values);
     if recording == Recording::UnknownLaunch {
         values.flags = Some(operation::UNKNOWN);
     }
     (begun.flags, begun.pointer) = (values.flags, values.pointer);
     if let Origin::Adapter(via) = origin {
-        begun.device = arguments.inputs().device();
+        begun.device = inputs.device();
         devices::before(effect, via, begun.device);
     }
-    let entered = chain::enter(hot, function, values, &nulls);
+    let entered = chain::enter(hot, function, arguments.values(), arguments.nulls());
     begun.call = entered.call;
     if let Some(answer) = entered.answer
         && !matches!(origin, Origin::Xpti(_))
@@ -215,7 +217,7 @@ pub(crate) fn begin(
     }
     if begun.commands.is_command {
         thread::set_command(begun.call);
-        commands::note_appended(begun.commands, begun.call, arguments.inputs(), arguments.values());
+        commands::note_appended(begun.commands, begun.call, &inputs, arguments.values());
     }
     event_filter::enter(effect, begun.event);
     Begin::Recorded(begun)
@@ -223,7 +225,14 @@ pub(crate) fn begin(
 
 /// Shows the layers a call that has returned; returns the result for the caller.
 #[inline(always)]
-pub(crate) fn end(function: Function, effect: Effect, begun: Begun, result: UrResult, answers: Values) -> UrResult {
+pub(crate) fn end(
+    function: Function,
+    effect: Effect,
+    begun: Begun,
+    result: UrResult,
+    answers: Option<&Values>,
+) -> UrResult {
+    let none = const { &Values::NONE };
     if let Origin::Inner(_) = begun.origin {
         commands::note_return(effect, result);
         return exit(begun.hot, function, begun.origin, begun.call, result, answers);
@@ -232,13 +241,21 @@ pub(crate) fn end(function: Function, effect: Effect, begun: Begun, result: UrRe
         thread::set_command(0);
     }
     commands::after(effect, begun.call, begun.commands, result);
-    commands::note_memory(function, effect, begun.reader, begun.pointer, begun.commands, result, &answers);
+    commands::note_memory(
+        function,
+        effect,
+        begun.reader,
+        begun.pointer,
+        begun.commands,
+        result,
+        answers.unwrap_or(none),
+    );
     if let Origin::Adapter(via) = begun.origin
         && result.is_success()
     {
         devices::after(via, begun.device);
     }
-    event_filter::exit(function, effect, begun.event, begun.flags, result, &answers);
+    event_filter::exit(function, effect, begun.event, begun.flags, result, answers.unwrap_or(none));
     exit(begun.hot, function, begun.origin, begun.call, result, answers)
 }
 
@@ -247,17 +264,25 @@ pub(crate) fn end(function: Function, effect: Effect, begun: Begun, result: UrRe
 #[inline(never)]
 fn without_answers(function: Function, origin: Origin, call: u64, result: UrResult) -> UrResult {
     thread::set_command(0);
-    exit(knobs::hot(), function, origin, call, result, Values::NONE)
+    exit(knobs::hot(), function, origin, call, result, None)
 }
 
 #[inline(always)]
-fn exit(hot: Hot, function: Function, origin: Origin, call: u64, result: UrResult, answers: Values) -> UrResult {
+fn exit(
+    hot: Hot,
+    function: Function,
+    origin: Origin,
+    call: u64,
+    result: UrResult,
+    answers: Option<&Values>,
+) -> UrResult {
+    let all = || answers.copied().unwrap_or_default();
     match origin {
         Origin::Adapter(_) | Origin::Driver | Origin::Library(_) => {
             return chain::exit(hot, function, call, result, answers);
         }
-        Origin::Xpti(_) => chain::returned(hot, function, call, result, answers),
-        Origin::Inner(_) => chain::inner_exit(function, call, result, answers),
+        Origin::Xpti(_) => chain::returned(hot, function, call, result, all()),
+        Origin::Inner(_) => chain::inner_exit(function, call, result, all()),
     }
     result
 }

@@ -38,16 +38,15 @@ pub struct Entered {
 
 /// Shows the enter of a call to every layer, until one answers it. `hot` are the settings that the call has read.
 #[inline(always)]
-pub fn enter(hot: Hot, function: Function, values: Values, nulls: &Nulls) -> Entered {
-    let call = thread::next_call();
-    let enter = Enter { function, call, tid: thread::id(), time: clock::now(), values };
+pub fn enter(hot: Hot, function: Function, values: &Values, nulls: &Nulls) -> Entered {
+    let (call, time) = (thread::next_call(), clock::now());
+    let enter = || Enter { function, call, tid: thread::id(), time, values: *values };
     let [trace_layer, validation_layer] = &LAYERS;
-    // Functions that are not inlined get a copy, so that the values of most calls are never in memory.
-    if trace_layer.is_on() && !trace::record_enter(hot, &enter) {
-        let _ = trace_layer.enter(enter, nulls);
+    if trace_layer.is_on() && !trace::record_enter(hot, function, call, time, values) {
+        let _ = trace_layer.enter(enter(), nulls);
     }
     if validate::is_on(hot)
-        && let Verdict::Answered(result) = validation_layer.enter(enter, nulls)
+        && let Verdict::Answered(result) = validation_layer.enter(enter(), nulls)
     {
         return Entered { call, answer: Some(answer_of(function, result)) };
     }
@@ -69,15 +68,19 @@ pub fn device(device: &Device) {
 
 /// Shows the exit of a call to every layer, the last one first; returns the result for the caller.
 #[inline(always)]
-pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: Values) -> UrResult {
-    let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
-    let [_, validation_layer] = &LAYERS;
+pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: Option<&Values>) -> UrResult {
+    let time = clock::now();
+    let exit = || Exit { function, call, tid: thread::id(), time, result, values: values.copied().unwrap_or_default() };
+    let [trace_layer, validation_layer] = &LAYERS;
     if validate::is_on(hot)
-        && let Verdict::Answered(result) = validation_layer.exit(exit)
+        && let Verdict::Answered(result) = validation_layer.exit(exit())
     {
-        return record_cold(hot, Exit { result: answer_of(function, result), values: Values::NONE, ..exit });
+        return record(hot, Exit { result: answer_of(function, result), values: Values::NONE, ..exit() });
     }
-    record(hot, exit)
+    if trace_layer.is_on() && !trace::record_exit(hot, function, call, time, result, values) {
+        let _ = trace_layer.exit(exit());
+    }
+    result
 }
 
 /// Shows the exit of a call to every layer whose caller already has the result.
@@ -87,24 +90,18 @@ pub fn returned(hot: Hot, function: Function, call: u64, result: UrResult, value
     if validate::is_on(hot) {
         let _ = validation_layer.exit(exit);
     }
-    record_cold(hot, exit);
+    record(hot, exit);
 }
 
 /// Shows the exit of a call to the trace; returns its result.
-#[inline(always)]
+#[cold]
 fn record(hot: Hot, exit: Exit) -> UrResult {
     let [trace_layer, _] = &LAYERS;
-    if trace_layer.is_on() && !trace::record_exit(hot, &exit) {
+    let Exit { function, call, time, result, ref values, .. } = exit;
+    if trace_layer.is_on() && !trace::record_exit(hot, function, call, time, result, Some(values)) {
         let _ = trace_layer.exit(exit);
     }
-    exit.result
-}
-
-/// Shows the exit of a call to the trace, out of line.
-#[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
-#[cold]
-fn record_cold(hot: Hot, exit: Exit) -> UrResult {
-    record(hot, exit)
+    result
 }
 
 /// Shows the enter of an inner call to the trace only; `call` is the number of its outer call.

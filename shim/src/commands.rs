@@ -18,7 +18,7 @@ use urscope_schema::{call::Values, operation};
 
 use crate::event_filter::Recording;
 use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
-use crate::raw::args::{inputs::Inputs, reader::NewQueue, reader::Reader};
+use crate::raw::args::{inputs::Inputs, inputs::NewQueue, reader::Reader};
 use crate::raw::{files::kept_descriptors, memory::host_memory, software_device, software_device::CommandObserver};
 use crate::{chain, device_errors, knobs, lists, lists::Access};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use urscope_schema::api::{Function, UrResult};
 use urscope_schema::{api::demand::Nulls, call::Values};
 
-use crate::{chain, commands, knobs};
+use crate::{chain, commands, knobs, stacks};
 
 /// Whether such a call was recorded.
 static IS_KNOWN: AtomicBool = AtomicBool::new(false);
@@ -21,8 +21,8 @@ pub(crate) fn note(function: Function, result: UrResult) {
         && !IS_KNOWN.swap(true, Ordering::Relaxed);
     if is_new {
         let hot = knobs::hot();
-        // Without a call stack: the hook of a wait has not noted its caller.
-        let entered = chain::enter(hot, function, Values::NONE, &Nulls::default());
-        chain::exit(hot, function, entered.call, result, Values::NONE);
+        let values = Values { stack: stacks::current(hot), ..Values::NONE };
+        let entered = chain::enter(hot, function, &values, &Nulls::default());
+        chain::exit(hot, function, entered.call, result, None);
     }
 }

@@ -28,14 +28,14 @@ fn keeps_errno(function: Function) {
     }
     let words = [0; 16];
     // SAFETY: no row has more words on the stack, and no address is followed that is null.
-    let call = unsafe {
+    let mut call = unsafe {
         let frame = Frame::new(words.as_ptr(), words.as_ptr());
         Call::new(function, &NoReader, frame, Callee::Function(real as *mut _))
     };
     for origin in [Origin::Adapter(0), Origin::Driver, Origin::Inner(1)] {
         // SAFETY: as above.
         unsafe { *errno() = UNCHANGED };
-        intercept(origin, &call);
+        intercept(origin, &mut call);
         // SAFETY: as above.
         let after = unsafe { *errno() };
         assert_eq!(after, UNCHANGED, "{function:?} by {origin:?}");

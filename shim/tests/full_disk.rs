@@ -23,11 +23,11 @@ fn a_full_disk_stops_the_recording_and_nothing_else() {
         let call = chain::enter(
             knobs::hot(),
             Function::urUSMFree,
-            Values { pointer: Some(0x7f00), ..Values::default() },
+            &Values { pointer: Some(0x7f00), ..Values::default() },
             &Nulls::default(),
         )
         .call;
-        chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
+        chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
     }
     trace::end("exit");
 

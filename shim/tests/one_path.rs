@@ -25,11 +25,11 @@ extern "C-unwind" fn throws(_: usize, _: usize) -> UrResult {
 fn called(function: Function, origin: Origin, pointer: usize, real: Real) -> UrResult {
     let words = [8, pointer, 0, 0, 0, 0].map(|word| word as u64);
     // SAFETY: both functions have two numbers as arguments, and follow none.
-    let call = unsafe {
+    let mut call = unsafe {
         let frame = Frame::new(words.as_ptr(), words.as_ptr());
         Call::new(function, &NoReader, frame, Callee::Function(real as *mut c_void))
     };
-    intercept(origin, &call)
+    intercept(origin, &mut call)
 }
 
 fn of_adapter(pointer: usize, real: Real) -> UrResult {

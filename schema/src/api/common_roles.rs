@@ -99,6 +99,10 @@ pub struct Sources {
     pub count: u32,
     /// A queue or command list that a command goes to.
     pub queue: usize,
+    /// The context of a new queue.
+    pub queue_context: usize,
+    /// Of a variable that receives a new queue or command list.
+    pub new_queue: usize,
     /// What only this interface has.
     pub structures: Structures,
 }
@@ -110,11 +114,15 @@ pub struct Structures {
     kinds: [u8; Self::LIMIT],
     words: [u64; Self::LIMIT],
     count: u8,
+    is_written: bool,
 }
 
 impl Structures {
     /// The most of them in a call.
     const LIMIT: usize = 4;
+
+    /// Kinds from this on are of structures and variables that the callee writes.
+    pub const WRITTEN: u8 = 128;
 
     /// Adds one, of a kind that the interface has numbered.
     #[inline]
@@ -125,7 +133,14 @@ impl Structures {
         {
             (*its, *place) = (kind, word);
             self.count += 1;
+            self.is_written |= kind >= Self::WRITTEN;
         }
+    }
+
+    /// Whether the callee writes to one of them.
+    #[inline]
+    pub const fn are_written(&self) -> bool {
+        self.is_written
     }
 
     /// Whether there are none.
@@ -279,6 +294,12 @@ roles! {
     Accessed(usize) enter pointer;
     /// A `const void *` to memory that a command copies from when it executes.
     CopiedFrom(usize) enter source;
+    /// A `ze_command_queue_handle_t`, `ze_command_list_handle_t` or `ur_queue_handle_t` that a command goes to.
+    Queue(usize) source queue;
+    /// The context of a new queue.
+    QueueContext(usize) source queue_context null Handle;
+    /// A pointer to such a handle, that receives a new one.
+    OutQueue(usize) source new_queue;
     /// A word that is passed on but not recorded.
     Unseen(usize) {
         const IS_SEEN: bool = false;

@@ -65,7 +65,7 @@ impl Table {
 }
 
 macro_rules! functions {
-    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {
         /// A hooked function of Unified Runtime or of Level Zero. Its number is that of its row.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(non_camel_case_types, reason = "the names are those of the C functions")]
@@ -96,6 +96,11 @@ macro_rules! functions {
             pub(crate) fn from_bytes(name: &[u8]) -> Option<Self> {
                 $(if name == stringify!($name).as_bytes() { return Some(Self::$name); })*
                 None
+            }
+
+            /// The name in C of a function that differs from this one in what its default stream is, if there is one.
+            pub const fn twin(self) -> Option<&'static str> {
+                match self { $(Self::$name => functions!(@twin $($twin)?),)* }
             }
 
             /// One sentence on what the function does.
@@ -142,6 +147,12 @@ macro_rules! functions {
                 match self { $(Self::$name => &[$((stringify!($param), stringify!($role)),)*],)* }
             }
         }
+    };
+    (@twin) => {
+        None
+    };
+    (@twin $twin:ident) => {
+        Some(stringify!($twin))
     };
 }
 
@@ -243,7 +254,7 @@ pub fn functions_md() -> String {
         let _ = writeln!(
             text,
             "| `{}` | {table:?}[{slot}] | {} | {} |",
-            function.name(),
+            function.twin().map_or_else(|| function.name().into(), |twin| format!("{}`, `{twin}", function.name())),
             format!("{:?}", function.effect()).to_lowercase().replace(['(', ')'], " ").trim(),
             function.doc(),
         );

@@ -96,17 +96,19 @@ fn width_of_role(role: &str) -> usize {
 #[test]
 fn rows_have_the_parameters_of_the_header() {
     let typedefs = header("cudaTypedefs.h");
-    for function in rows() {
-        let (name, version, of_thread) = parts(function.name());
+    for (function, symbol) in
+        rows().flat_map(|row| [Some(row.name()), row.twin()].map(|name| Some((row, name?)))).flatten()
+    {
+        let (name, version, of_thread) = parts(symbol);
         let versions = versions(&typedefs, name, of_thread);
         // Most functions had their second version before there was a form for a thread's own default stream.
         let place = version.unwrap_or(1) - 1;
         let place = if of_thread { place.min(versions.len().saturating_sub(1)) } else { place };
-        let parameters = versions.get(place).unwrap_or_else(|| panic!("{}: {versions:?}", function.name()));
+        let parameters = versions.get(place).unwrap_or_else(|| panic!("{symbol}: {versions:?}"));
         let parameters = if *parameters == ["void"] { Vec::new() } else { parameters.clone() };
         let widths: Vec<_> = parameters.iter().map(|parameter| width(parameter)).collect();
         let roles: Vec<_> = function.parameters().iter().map(|(_, role)| width_of_role(role)).collect();
-        assert_eq!(roles, widths, "{}: {parameters:?}", function.name());
+        assert_eq!(roles, widths, "{symbol}: {parameters:?}");
     }
 }
 

@@ -27,8 +27,11 @@ fn start() {
 
 /// Exports functions, for programs that link them.
 macro_rules! exports {
-    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        $(exports!(@one $name, exported::number(Function::$name));)*
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {
+        $(
+            exports!(@one $name, exported::number(Function::$name));
+            $(exports!(@one $twin, exported::twin(Function::$name));)?
+        )*
     };
     (@one $name:ident, $number:expr) => {
         /// # Safety

@@ -7,13 +7,18 @@ use crate::raw::args::reader::NoReader;
 /// Reads what a test says.
 #[derive(Debug, Default)]
 struct TestReader {
-    queue: Option<NewQueue>,
+    is_synchronous: bool,
+    is_list: bool,
     lists: Vec<usize>,
 }
 
 impl Reader for TestReader {
-    fn new_queue(&self, _: &Sources) -> Option<NewQueue> {
-        self.queue
+    fn makes_synchronous(&self, _: &Sources) -> bool {
+        self.is_synchronous
+    }
+
+    fn makes_list(&self, _: &Sources) -> bool {
+        self.is_list
     }
 
     fn lists(&self, _: &Sources) -> (usize, usize) {
@@ -24,6 +29,11 @@ impl Reader for TestReader {
 /// The inputs of a call that adds a command to `queue`.
 fn on(queue: usize, reader: TestReader) -> Inputs {
     Inputs::of_queue(queue, Box::leak(Box::new(reader)))
+}
+
+/// The inputs of a call that has created a queue.
+fn made(queue: usize, context: usize, reader: TestReader) -> Inputs {
+    Inputs::of_new_queue(Box::leak(Box::new(queue)), context, Box::leak(Box::new(reader)))
 }
 
 fn no_inputs() -> Inputs {
@@ -81,8 +91,7 @@ fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
 #[test]
 fn a_list_is_asked_for_memory_that_has_ended_since() {
     let (list, base) = (0x9_0010, 0x7200_0000_0000);
-    let made = NewQueue { handle: list, context: 0, is_synchronous: false, is_list: true };
-    let inputs = on(list, TestReader { queue: Some(made), lists: vec![0x9_0020, list] });
+    let inputs = on(list, TestReader { lists: vec![0x9_0020, list], ..TestReader::default() });
     let executed = || executed_after_end(&inputs).map(|access| (access.address, access.writes, access.appended));
     let opened = || {
         let mapping = Values { pointer: Some(base), size: Some(0x1000), ..Values::NONE };
@@ -98,7 +107,8 @@ fn a_list_is_asked_for_memory_that_has_ended_since() {
     opened();
     append(1);
     assert_eq!(executed(), None, "no such list is known");
-    cleared(Function::zeCommandListCreate);
+    let made = made(list, 0, TestReader { is_list: true, ..TestReader::default() });
+    note_unrecorded(Function::zeCommandListCreate, &made, UrResult::SUCCESS);
     append(2);
     assert_eq!(executed(), None);
     ended();
@@ -156,9 +166,9 @@ fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {
 
     // On a synchronous queue, a command and an execution of a list wait.
     let handle = 0x7000;
-    let made = |is_synchronous| {
-        let queue = Some(NewQueue { handle, context: 0xc0, is_synchronous, is_list: false });
-        note_unrecorded(Function::zeCommandQueueCreate, &on(0, TestReader { queue, ..TestReader::default() }), done);
+    let make = |is_synchronous| {
+        let inputs = made(handle, 0xc0, TestReader { is_synchronous, ..TestReader::default() });
+        note_unrecorded(Function::zeCommandQueueCreate, &inputs, done);
     };
     let (append, execute) = (Function::zeCommandListAppendMemoryCopy, Function::zeCommandQueueExecuteCommandLists);
     let on_queue = on(handle, TestReader::default());
@@ -167,7 +177,7 @@ fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {
         after(append, call, seen, done);
     };
     for is_synchronous in [false, true, false] {
-        made(is_synchronous);
+        make(is_synchronous);
         append_on(&on_queue, 10);
         assert_eq!(of_a_close().is_none(), is_synchronous);
         assert_eq!([handle, handle + 0x10, 0].map(|queue| context_of(noted(queue))), [Some(0xc0), None, None]);

@@ -14,25 +14,34 @@ use crate::interface::{self, Exported};
 const GETTERS: usize = 2;
 
 /// What each exported function jumps to, where that is the same for all callers; null before the first call.
-static TARGETS: [AtomicPtr<c_void>; Function::COUNT + GETTERS * interface::COUNT] =
-    [const { AtomicPtr::new(null_mut()) }; Function::COUNT + GETTERS * interface::COUNT];
+static TARGETS: [AtomicPtr<c_void>; ALL] = [const { AtomicPtr::new(null_mut()) }; ALL];
+
+/// All functions, their twins, and the functions that return others.
+const ALL: usize = 2 * Function::COUNT + GETTERS * interface::COUNT;
 
 /// The number of a function.
 pub const fn number(function: Function) -> usize {
     function as usize
 }
 
+/// The number of a function's twin ([`Function::twin`]).
+pub const fn twin(function: Function) -> usize {
+    Function::COUNT + function as usize
+}
+
 /// The number of a function that returns others, by the number of its interface ([`Function::interface_number`]).
 pub const fn getter(interface: usize, version: usize) -> usize {
-    Function::COUNT + GETTERS * interface + version
+    2 * Function::COUNT + GETTERS * interface + version
 }
 
 /// Finds what the exported function with this number jumps to.
 extern "C" fn target(number: usize) -> *mut c_void {
-    let Exported { address, is_final } = match Function::ALL.get(number) {
-        Some(function) => interface::exported(*function),
+    let is_twin = number >= Function::COUNT;
+    let function = Function::ALL.get(number - if is_twin { Function::COUNT } else { 0 });
+    let Exported { address, is_final } = match function {
+        Some(function) => interface::exported(*function, is_twin),
         None => {
-            let getter = number.wrapping_sub(Function::COUNT);
+            let getter = number - 2 * Function::COUNT;
             interface::exported_getter(getter / GETTERS, getter % GETTERS)
         }
     };

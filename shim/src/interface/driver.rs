@@ -27,7 +27,7 @@ pub(super) fn report(kind: &str, module: Option<&Module>, functions: &[Function]
 /// Passes a call on to the driver's function, recorded where that is wanted, as a call with the `origin`. A function `stands_alone` if it is
 /// hooked as one of a library, not of a table.
 #[inline]
-pub(super) fn pass(call: &Call, stands_alone: bool, origin: impl FnOnce() -> Origin) -> UrResult {
+pub(super) fn pass(call: &mut Call, stands_alone: bool, origin: impl FnOnce() -> Origin) -> UrResult {
     let effect = call.function().effect();
     let recording = recording(effect, call.arguments());
     if recording != Recording::No {

@@ -94,7 +94,7 @@ const fn place(number: u32) -> usize {
 }
 
 macro_rules! hooks {
-    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {
         hooks!(@libraries [0 1 2 3 4 5 6 7] [$($name)*]);
     };
     (@libraries [$($via:literal)*] $names:tt) => {

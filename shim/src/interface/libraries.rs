@@ -36,6 +36,15 @@ pub(super) struct Libraries {
     pub(super) reported: [AtomicBool; LIBRARIES],
 }
 
+/// The most libraries with such functions in a process, the driver and those in front of it; and the number from which on they have the
+/// twins.
+const TWINS: usize = LIBRARIES / 2;
+
+/// The library of a hook with this number.
+pub(super) const fn library(via: usize) -> usize {
+    via % TWINS
+}
+
 /// The most functions of an interface that return others.
 pub(super) const GETTERS: usize = 2;
 
@@ -46,6 +55,8 @@ pub(super) enum Symbol {
     Getter(usize),
     /// A row.
     Row(Function),
+    /// The twin of a row ([`Function::twin`]), which is the same function for urscope.
+    Twin(Function),
 }
 
 impl Libraries {
@@ -55,14 +66,17 @@ impl Libraries {
 
     /// The function of this name.
     pub(super) fn symbol(&self, name: &CStr) -> Option<Symbol> {
-        let getter = self.getters.iter().position(|getter| *getter == name).map(Symbol::Getter);
-        getter.or_else(|| self.rows().find(|row| row.name().as_bytes() == name.to_bytes()).map(Symbol::Row))
+        self.symbols().find(|symbol| self.bytes(*symbol) == name.to_bytes())
+    }
+
+    fn symbols(&self) -> impl Iterator<Item = Symbol> {
+        let rows = self.rows().flat_map(|row| [Some(Symbol::Row(row)), row.twin().map(|_| Symbol::Twin(row))]);
+        (0..self.getters.len()).map(Symbol::Getter).chain(rows.flatten())
     }
 
     /// All versions of the function that programs ask a getter for by `name`.
-    fn versions(&self, name: &CStr) -> impl Iterator<Item = Symbol> {
-        let all = (0..self.getters.len()).map(Symbol::Getter).chain(self.rows().map(Symbol::Row));
-        all.filter(|symbol| {
+    pub(super) fn versions(&self, name: &CStr) -> impl Iterator<Item = Symbol> {
+        self.symbols().filter(|symbol| {
             let version = self.bytes(*symbol).strip_prefix(name.to_bytes());
             version.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"_"))
         })
@@ -72,10 +86,12 @@ impl Libraries {
         match symbol {
             Symbol::Getter(version) => self.getters.get(version).map_or(&[], |name| name.to_bytes()),
             Symbol::Row(function) => function.name().as_bytes(),
+            Symbol::Twin(function) => function.twin().unwrap_or_default().as_bytes(),
         }
     }
 
-    fn name(&self, symbol: Symbol) -> CString {
+    /// Its name.
+    pub(super) fn name(&self, symbol: Symbol) -> CString {
         CString::new(self.bytes(symbol)).unwrap_or_default()
     }
 
@@ -99,6 +115,7 @@ impl Libraries {
                 (self.real_getters.get(via).and_then(|getters| getters.get(version)), (self.getter_hook)(version, via))
             }
             Symbol::Row(function) => (originals::slot(via, function), hooks::hook(function, via)),
+            Symbol::Twin(function) => (originals::slot(via + TWINS, function), hooks::hook(function, via + TWINS)),
         };
         let Some(place) = place.filter(|_| !hook.is_null()) else { return real };
         place.store(real, Ordering::Release);
@@ -116,7 +133,7 @@ impl Libraries {
         if let Some(via) = modules.iter().position(|known| *known == module) {
             return Some(via);
         }
-        if modules.len() == LIBRARIES {
+        if modules.len() == TWINS {
             return None;
         }
         modules.push(module.clone());
@@ -174,7 +191,9 @@ impl Libraries {
         if reported.swap(true, Ordering::Relaxed) {
             return;
         }
-        let functions: Vec<_> = self.rows().filter(|row| !originals::original(via, *row).is_null()).collect();
+        let is_hooked =
+            |row: &Function| [via, via + TWINS].into_iter().any(|via| !originals::original(via, *row).is_null());
+        let functions: Vec<_> = self.rows().filter(is_hooked).collect();
         driver::report(self.kind, module.as_ref(), &functions);
     }
 }

@@ -26,8 +26,8 @@ pub(crate) trait Interface: Sync {
     /// the lookup.
     fn looked_up(&self, name: &CStr, real: &dyn Fn() -> *mut c_void) -> Option<Lookup>;
 
-    /// What an exported function, which has noted its caller, jumps to.
-    fn exported(&self, _function: Function) -> Exported {
+    /// What an exported function, or its twin ([`Function::twin`]), which has noted its caller, jumps to.
+    fn exported(&self, _function: Function, _is_twin: bool) -> Exported {
         Exported { address: nothing as *mut c_void, is_final: true }
     }
 
@@ -72,9 +72,9 @@ pub(crate) fn all() -> impl Iterator<Item = &'static dyn Interface> {
 }
 
 /// What an exported function jumps to.
-pub(crate) fn exported(function: Function) -> Exported {
+pub(crate) fn exported(function: Function, is_twin: bool) -> Exported {
     let of = INTERFACES.get(function.interface_number()).copied().unwrap_or(&level_zero::LevelZero);
-    of.exported(function)
+    of.exported(function, is_twin)
 }
 
 /// What an exported function of an interface jumps to that returns others.

@@ -38,8 +38,8 @@ impl Interface for Hip {
             return function.interface().result(UrResult::UNINITIALIZED);
         }
         // SAFETY: the stored function has the row's signature (`hip_runtime_api.h`).
-        let call = unsafe { Call::new(function, &Hip, frame, Callee::Function(original)) };
-        driver::pass(&call, true, || {
+        let mut call = unsafe { Call::new(function, &Hip, frame, Callee::Function(original)) };
+        driver::pass(&mut call, true, || {
             DRIVERS.report_once(via);
             Origin::Library(0)
         })
@@ -49,7 +49,7 @@ impl Interface for Hip {
         DRIVERS.looked_up(name, real)
     }
 
-    fn exported(&self, function: Function) -> Exported {
+    fn exported(&self, function: Function, _: bool) -> Exported {
         Exported { address: DRIVERS.exported(Symbol::Row(function)), is_final: true }
     }
 }

@@ -1,8 +1,8 @@
 //! One row per hooked function of the CUDA driver.
 //!
 //! A row has the name of the symbol in `libcuda.so.1`, which `cuda.h` gives a function for the programs that it is included
-//! in: `cuMemAlloc` is `cuMemAlloc_v2`. A form for a thread's own default stream is a symbol too (`_ptsz`, `_ptds`). The slot
-//! only numbers the rows.
+//! in: `cuMemAlloc` is `cuMemAlloc_v2`. Its form for a thread's own default stream is a symbol too (`_ptsz`, `_ptds`), the twin
+//! behind the row. The slot only numbers the rows.
 
 /// Passes all rows to the macro `$sink`, in one call.
 #[macro_export]
@@ -23,279 +23,175 @@ macro_rules! cu_functions {
             /// Destroys a context, with all that belongs to it.
             fn cuCtxDestroy_v2(context: Context) in Cuda[3] Releases Context;
             /// Gets the primary context of a device, and adds a reference to it.
-            fn cuDevicePrimaryCtxRetain(context: OutContext, device: Ordinal) in Cuda[22] Retains Context;
+            fn cuDevicePrimaryCtxRetain(context: OutContext, device: Ordinal) in Cuda[4] Retains Context;
             /// Releases a reference to the primary context of a device, in programs of before CUDA 11.
-            fn cuDevicePrimaryCtxRelease(device: Ordinal) in Cuda[23] Releases Context;
+            fn cuDevicePrimaryCtxRelease(device: Ordinal) in Cuda[5] Releases Context;
             /// Releases a reference to the primary context of a device; the last one ends it.
-            fn cuDevicePrimaryCtxRelease_v2(device: Ordinal) in Cuda[24] Releases Context;
+            fn cuDevicePrimaryCtxRelease_v2(device: Ordinal) in Cuda[6] Releases Context;
             /// Ends all that belongs to the primary context of a device, in programs of before CUDA 11.
-            fn cuDevicePrimaryCtxReset(device: Ordinal) in Cuda[25] Destroys Context;
+            fn cuDevicePrimaryCtxReset(device: Ordinal) in Cuda[7] Destroys Context;
             /// Ends all that belongs to the primary context of a device.
-            fn cuDevicePrimaryCtxReset_v2(device: Ordinal) in Cuda[26] Destroys Context;
+            fn cuDevicePrimaryCtxReset_v2(device: Ordinal) in Cuda[8] Destroys Context;
             /// Allocates memory in the current context.
-            fn cuMemAlloc_v2(pointer: OutPointer, size: Length) in Cuda[4] Allocates Usm;
+            fn cuMemAlloc_v2(pointer: OutPointer, size: Length) in Cuda[9] Allocates Usm;
             /// Allocates rows of memory.
-            fn cuMemAllocPitch_v2(pointer: OutPointer, pitch: Unseen, width: Unseen, height: Unseen, element: Unseen32) in Cuda[5] Allocates Usm;
+            fn cuMemAllocPitch_v2(pointer: OutPointer, pitch: Unseen, width: Unseen, height: Unseen, element: Unseen32) in Cuda[10] Allocates Usm;
             /// Allocates managed memory, which cannot be shared.
-            fn cuMemAllocManaged(pointer: OutPointer, size: Length, flags: Unseen32) in Cuda[6] Allocates Usm;
+            fn cuMemAllocManaged(pointer: OutPointer, size: Length, flags: Unseen32) in Cuda[11] Allocates Usm;
             /// Frees memory.
-            fn cuMemFree_v2(pointer: DevicePointer) in Cuda[7] Frees Usm;
+            fn cuMemFree_v2(pointer: DevicePointer) in Cuda[12] Frees Usm;
             /// Allocates memory of the current pool of a stream's device.
-            fn cuMemAllocAsync(pointer: OutPointer, size: Length, stream: Unseen) in Cuda[8] Allocates Usm;
-            /// Allocates memory of the current pool of a stream's device.
-            fn cuMemAllocAsync_ptsz(pointer: OutPointer, size: Length, stream: Unseen) in Cuda[9] Allocates Usm;
+            fn cuMemAllocAsync(pointer: OutPointer, size: Length, stream: Unseen) in Cuda[13] Allocates Usm, cuMemAllocAsync_ptsz;
             /// Allocates memory of a pool.
-            fn cuMemAllocFromPoolAsync(pointer: OutPointer, size: Length, pool: FromPool, stream: Unseen) in Cuda[10] Allocates Usm;
-            /// Allocates memory of a pool.
-            fn cuMemAllocFromPoolAsync_ptsz(pointer: OutPointer, size: Length, pool: FromPool, stream: Unseen) in Cuda[11] Allocates Usm;
+            fn cuMemAllocFromPoolAsync(pointer: OutPointer, size: Length, pool: FromPool, stream: Unseen) in Cuda[14] Allocates Usm, cuMemAllocFromPoolAsync_ptsz;
             /// Makes a stream free memory.
-            fn cuMemFreeAsync(pointer: DevicePointer, stream: Unseen) in Cuda[12] FreesLater Usm;
-            /// Makes a stream free memory.
-            fn cuMemFreeAsync_ptsz(pointer: DevicePointer, stream: Unseen) in Cuda[13] FreesLater Usm;
+            fn cuMemFreeAsync(pointer: DevicePointer, stream: Unseen) in Cuda[15] FreesLater Usm, cuMemFreeAsync_ptsz;
             /// Gets the handle of an allocation, to be sent to another process. Nothing returns it.
-            fn cuIpcGetMemHandle(handle: OutHandleBytes, pointer: DevicePointer) in Cuda[14] Exports Usm;
+            fn cuIpcGetMemHandle(handle: OutHandleBytes, pointer: DevicePointer) in Cuda[16] Exports Usm;
             /// Opens a handle of another process: maps its memory, in programs of before CUDA 11.
-            fn cuIpcOpenMemHandle(pointer: OutPointer, handle: HandleBytes, flags: Flags) in Cuda[15] Opens Usm;
+            fn cuIpcOpenMemHandle(pointer: OutPointer, handle: HandleBytes, flags: Flags) in Cuda[17] Opens Usm;
             /// Opens a handle of another process: maps its memory.
-            fn cuIpcOpenMemHandle_v2(pointer: OutPointer, handle: HandleBytes, flags: Flags) in Cuda[16] Opens Usm;
+            fn cuIpcOpenMemHandle_v2(pointer: OutPointer, handle: HandleBytes, flags: Flags) in Cuda[18] Opens Usm;
             /// Closes a mapping: as often as it was opened.
-            fn cuIpcCloseMemHandle(pointer: DevicePointer) in Cuda[17] Closes Usm;
+            fn cuIpcCloseMemHandle(pointer: DevicePointer) in Cuda[19] Closes Usm;
             /// Creates an event; one with the interprocess flag can be shared.
-            fn cuEventCreate(event: OutObject, flags: Flags) in Cuda[18] Creates Event;
+            fn cuEventCreate(event: OutObject, flags: Flags) in Cuda[20] Creates Event;
             /// Destroys an event, or closes one that was opened; recorded for shared events only.
-            fn cuEventDestroy_v2(event: Event) in Cuda[19] Destroys Event;
+            fn cuEventDestroy_v2(event: Event) in Cuda[21] Destroys Event;
             /// Gets the handle of an event, to be sent to another process. Nothing returns it.
-            fn cuIpcGetEventHandle(handle: OutHandleBytes, event: Event) in Cuda[20] Exports Event;
+            fn cuIpcGetEventHandle(handle: OutHandleBytes, event: Event) in Cuda[22] Exports Event;
             /// Opens a handle of another process as an event, which `cuEventDestroy` ends.
-            fn cuIpcOpenEventHandle(event: OutObject, handle: HandleBytes) in Cuda[21] Opens Event;
+            fn cuIpcOpenEventHandle(event: OutObject, handle: HandleBytes) in Cuda[23] Opens Event;
             /// Makes a stream signal an event; like all functions of events that follow, recorded for shared events only.
-            fn cuEventRecord(event: Event, stream: Unseen) in Cuda[27] Signals Event;
+            fn cuEventRecord(event: Event, stream: Unseen) in Cuda[24] Signals Event, cuEventRecord_ptsz;
             /// Makes a stream signal an event.
-            fn cuEventRecord_ptsz(event: Event, stream: Unseen) in Cuda[28] Signals Event;
-            /// Makes a stream signal an event.
-            fn cuEventRecordWithFlags(event: Event, stream: Unseen, flags: Unseen32) in Cuda[29] Signals Event;
-            /// Makes a stream signal an event.
-            fn cuEventRecordWithFlags_ptsz(event: Event, stream: Unseen, flags: Unseen32) in Cuda[30] Signals Event;
+            fn cuEventRecordWithFlags(event: Event, stream: Unseen, flags: Unseen32) in Cuda[25] Signals Event, cuEventRecordWithFlags_ptsz;
             /// Makes a stream wait for an event.
-            fn cuStreamWaitEvent(stream: Unseen, event: Event, flags: Unseen32) in Cuda[31] Uses Event;
-            /// Makes a stream wait for an event.
-            fn cuStreamWaitEvent_ptsz(stream: Unseen, event: Event, flags: Unseen32) in Cuda[32] Uses Event;
+            fn cuStreamWaitEvent(stream: Unseen, event: Event, flags: Unseen32) in Cuda[26] Uses Event, cuStreamWaitEvent_ptsz;
             /// Waits on the host for an event.
-            fn cuEventSynchronize(event: Event) in Cuda[33] Waits Event;
+            fn cuEventSynchronize(event: Event) in Cuda[27] Waits Event;
             /// Asks whether an event is signalled.
-            fn cuEventQuery(event: Event) in Cuda[34] Asks Event;
+            fn cuEventQuery(event: Event) in Cuda[28] Asks Event;
             /// Waits on the host for a stream; like all waits that follow, never recorded.
-            fn cuStreamSynchronize(stream: Unseen) in Cuda[35] Waits Queue;
-            /// Waits on the host for a stream.
-            fn cuStreamSynchronize_ptsz(stream: Unseen) in Cuda[36] Waits Queue;
+            fn cuStreamSynchronize(stream: Unseen) in Cuda[29] Waits Queue, cuStreamSynchronize_ptsz;
             /// Asks whether all commands of a stream have completed.
-            fn cuStreamQuery(stream: Unseen) in Cuda[37] Waits Queue;
-            /// Asks whether all commands of a stream have completed.
-            fn cuStreamQuery_ptsz(stream: Unseen) in Cuda[38] Waits Queue;
+            fn cuStreamQuery(stream: Unseen) in Cuda[30] Waits Queue, cuStreamQuery_ptsz;
             /// Waits on the host for a context.
-            fn cuCtxSynchronize() in Cuda[39] Waits Queue;
+            fn cuCtxSynchronize() in Cuda[31] Waits Queue;
             /// Waits on the host for a context, which it names.
-            fn cuCtxSynchronize_v2(context: Unseen) in Cuda[40] Waits Queue;
+            fn cuCtxSynchronize_v2(context: Unseen) in Cuda[32] Waits Queue;
             /// Copies memory; like all commands that follow, recorded once the process shares memory.
-            fn cuMemcpy(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[41] Performs Usm;
-            /// Copies memory; like all commands that follow, recorded once the process shares memory.
-            fn cuMemcpy_ptds(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[42] Performs Usm;
+            fn cuMemcpy(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[33] Performs Usm, cuMemcpy_ptds;
             /// Copies memory of the host to the device.
-            fn cuMemcpyHtoD_v2(pointer: Accessed, source: Unseen, size: Length) in Cuda[43] Performs Usm;
-            /// Copies memory of the host to the device.
-            fn cuMemcpyHtoD_v2_ptds(pointer: Accessed, source: Unseen, size: Length) in Cuda[44] Performs Usm;
+            fn cuMemcpyHtoD_v2(pointer: Accessed, source: Unseen, size: Length) in Cuda[34] Performs Usm, cuMemcpyHtoD_v2_ptds;
             /// Copies memory of the device to the host.
-            fn cuMemcpyDtoH_v2(pointer: Unseen, source: CopiedFrom, size: Length) in Cuda[45] Performs Usm;
-            /// Copies memory of the device to the host.
-            fn cuMemcpyDtoH_v2_ptds(pointer: Unseen, source: CopiedFrom, size: Length) in Cuda[46] Performs Usm;
+            fn cuMemcpyDtoH_v2(pointer: Unseen, source: CopiedFrom, size: Length) in Cuda[35] Performs Usm, cuMemcpyDtoH_v2_ptds;
             /// Copies memory of the device.
-            fn cuMemcpyDtoD_v2(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[47] Enqueues Usm;
-            /// Copies memory of the device.
-            fn cuMemcpyDtoD_v2_ptds(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[48] Enqueues Usm;
+            fn cuMemcpyDtoD_v2(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[36] Enqueues Usm, cuMemcpyDtoD_v2_ptds;
             /// Makes a stream copy memory.
-            fn cuMemcpyAsync(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[49] Enqueues Usm;
-            /// Makes a stream copy memory.
-            fn cuMemcpyAsync_ptsz(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[50] Enqueues Usm;
+            fn cuMemcpyAsync(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[37] Enqueues Usm, cuMemcpyAsync_ptsz;
             /// Makes a stream copy memory of the host to the device.
-            fn cuMemcpyHtoDAsync_v2(pointer: Accessed, source: Unseen, size: Length, stream: Unseen) in Cuda[51] Enqueues Usm;
-            /// Makes a stream copy memory of the host to the device.
-            fn cuMemcpyHtoDAsync_v2_ptsz(pointer: Accessed, source: Unseen, size: Length, stream: Unseen) in Cuda[52] Enqueues Usm;
+            fn cuMemcpyHtoDAsync_v2(pointer: Accessed, source: Unseen, size: Length, stream: Unseen) in Cuda[38] Enqueues Usm, cuMemcpyHtoDAsync_v2_ptsz;
             /// Makes a stream copy memory of the device to the host.
-            fn cuMemcpyDtoHAsync_v2(pointer: Unseen, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[53] Enqueues Usm;
-            /// Makes a stream copy memory of the device to the host.
-            fn cuMemcpyDtoHAsync_v2_ptsz(pointer: Unseen, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[54] Enqueues Usm;
+            fn cuMemcpyDtoHAsync_v2(pointer: Unseen, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[39] Enqueues Usm, cuMemcpyDtoHAsync_v2_ptsz;
             /// Makes a stream copy memory of the device.
-            fn cuMemcpyDtoDAsync_v2(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[55] Enqueues Usm;
-            /// Makes a stream copy memory of the device.
-            fn cuMemcpyDtoDAsync_v2_ptsz(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[56] Enqueues Usm;
+            fn cuMemcpyDtoDAsync_v2(pointer: Accessed, source: CopiedFrom, size: Length, stream: Unseen) in Cuda[40] Enqueues Usm, cuMemcpyDtoDAsync_v2_ptsz;
             /// Copies memory between two contexts.
-            fn cuMemcpyPeer(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length) in Cuda[57] Enqueues Usm;
-            /// Copies memory between two contexts.
-            fn cuMemcpyPeer_ptds(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length) in Cuda[58] Enqueues Usm;
+            fn cuMemcpyPeer(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length) in Cuda[41] Enqueues Usm, cuMemcpyPeer_ptds;
             /// Makes a stream copy memory between two contexts.
-            fn cuMemcpyPeerAsync(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length, stream: Unseen) in Cuda[59] Enqueues Usm;
-            /// Makes a stream copy memory between two contexts.
-            fn cuMemcpyPeerAsync_ptsz(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length, stream: Unseen) in Cuda[60] Enqueues Usm;
+            fn cuMemcpyPeerAsync(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length, stream: Unseen) in Cuda[42] Enqueues Usm, cuMemcpyPeerAsync_ptsz;
             /// Sets the bytes of memory.
-            fn cuMemsetD8_v2(pointer: Accessed, value: Unseen32, size: Length) in Cuda[61] Enqueues Usm;
-            /// Sets the bytes of memory.
-            fn cuMemsetD8_v2_ptds(pointer: Accessed, value: Unseen32, size: Length) in Cuda[62] Enqueues Usm;
+            fn cuMemsetD8_v2(pointer: Accessed, value: Unseen32, size: Length) in Cuda[43] Enqueues Usm, cuMemsetD8_v2_ptds;
             /// Makes a stream set the bytes of memory.
-            fn cuMemsetD8Async(pointer: Accessed, value: Unseen32, size: Length, stream: Unseen) in Cuda[63] Enqueues Usm;
-            /// Makes a stream set the bytes of memory.
-            fn cuMemsetD8Async_ptsz(pointer: Accessed, value: Unseen32, size: Length, stream: Unseen) in Cuda[64] Enqueues Usm;
+            fn cuMemsetD8Async(pointer: Accessed, value: Unseen32, size: Length, stream: Unseen) in Cuda[44] Enqueues Usm, cuMemsetD8Async_ptsz;
             /// Sets numbers of 16 bits in memory.
-            fn cuMemsetD16_v2(pointer: Accessed, value: Unseen32, size: Halves) in Cuda[65] Enqueues Usm;
-            /// Sets numbers of 16 bits in memory.
-            fn cuMemsetD16_v2_ptds(pointer: Accessed, value: Unseen32, size: Halves) in Cuda[66] Enqueues Usm;
+            fn cuMemsetD16_v2(pointer: Accessed, value: Unseen32, size: Halves) in Cuda[45] Enqueues Usm, cuMemsetD16_v2_ptds;
             /// Makes a stream set numbers of 16 bits in memory.
-            fn cuMemsetD16Async(pointer: Accessed, value: Unseen32, size: Halves, stream: Unseen) in Cuda[67] Enqueues Usm;
-            /// Makes a stream set numbers of 16 bits in memory.
-            fn cuMemsetD16Async_ptsz(pointer: Accessed, value: Unseen32, size: Halves, stream: Unseen) in Cuda[68] Enqueues Usm;
+            fn cuMemsetD16Async(pointer: Accessed, value: Unseen32, size: Halves, stream: Unseen) in Cuda[46] Enqueues Usm, cuMemsetD16Async_ptsz;
             /// Sets numbers of 32 bits in memory.
-            fn cuMemsetD32_v2(pointer: Accessed, value: Unseen32, size: Words) in Cuda[69] Enqueues Usm;
-            /// Sets numbers of 32 bits in memory.
-            fn cuMemsetD32_v2_ptds(pointer: Accessed, value: Unseen32, size: Words) in Cuda[70] Enqueues Usm;
+            fn cuMemsetD32_v2(pointer: Accessed, value: Unseen32, size: Words) in Cuda[47] Enqueues Usm, cuMemsetD32_v2_ptds;
             /// Makes a stream set numbers of 32 bits in memory.
-            fn cuMemsetD32Async(pointer: Accessed, value: Unseen32, size: Words, stream: Unseen) in Cuda[71] Enqueues Usm;
-            /// Makes a stream set numbers of 32 bits in memory.
-            fn cuMemsetD32Async_ptsz(pointer: Accessed, value: Unseen32, size: Words, stream: Unseen) in Cuda[72] Enqueues Usm;
+            fn cuMemsetD32Async(pointer: Accessed, value: Unseen32, size: Words, stream: Unseen) in Cuda[48] Enqueues Usm, cuMemsetD32Async_ptsz;
             /// Creates physical memory; its properties say how it can be shared.
-            fn cuMemCreate(memory: OutObject, size: Length, properties: AllocationProperties, flags: Unseen) in Cuda[73] Creates PhysicalMem;
+            fn cuMemCreate(memory: OutObject, size: Length, properties: AllocationProperties, flags: Unseen) in Cuda[49] Creates PhysicalMem;
             /// Releases a reference to physical memory. It stays while it is mapped, or imported.
-            fn cuMemRelease(memory: PhysicalMem) in Cuda[74] Releases PhysicalMem;
+            fn cuMemRelease(memory: PhysicalMem) in Cuda[50] Releases PhysicalMem;
             /// Gets the physical memory that is mapped at an address, and adds a reference to it.
-            fn cuMemRetainAllocationHandle(memory: OutObject, address: Unseen) in Cuda[75] Retains PhysicalMem;
+            fn cuMemRetainAllocationHandle(memory: OutObject, address: Unseen) in Cuda[51] Retains PhysicalMem;
             /// Maps physical memory at a reserved address.
-            fn cuMemMap(pointer: DevicePointer, size: Length, offset: Offset, memory: PhysicalMem, flags: Unseen) in Cuda[76] Maps PhysicalMem;
+            fn cuMemMap(pointer: DevicePointer, size: Length, offset: Offset, memory: PhysicalMem, flags: Unseen) in Cuda[52] Maps PhysicalMem;
             /// Unmaps the memory that is mapped at an address.
-            fn cuMemUnmap(pointer: DevicePointer, size: Length) in Cuda[77] Unmaps PhysicalMem;
+            fn cuMemUnmap(pointer: DevicePointer, size: Length) in Cuda[53] Unmaps PhysicalMem;
             /// Exports a descriptor of physical memory, or bytes. Nothing returns them.
-            fn cuMemExportToShareableHandle(exported: OutExported, memory: PhysicalMem, property: HandleType, flags: Unseen) in Cuda[78] Exports PhysicalMem;
+            fn cuMemExportToShareableHandle(exported: OutExported, memory: PhysicalMem, property: HandleType, flags: Unseen) in Cuda[54] Exports PhysicalMem;
             /// Imports a descriptor, or bytes, of another process as physical memory, which `cuMemRelease` ends.
-            fn cuMemImportFromShareableHandle(memory: OutObject, imported: Imported, property: HandleType) in Cuda[79] Opens PhysicalMem;
+            fn cuMemImportFromShareableHandle(memory: OutObject, imported: Imported, property: HandleType) in Cuda[55] Opens PhysicalMem;
             /// Exports memory of a pool.
-            fn cuMemPoolExportPointer(handle: OutHandleBytes, pointer: DevicePointer) in Cuda[80] Exports Usm;
+            fn cuMemPoolExportPointer(handle: OutHandleBytes, pointer: DevicePointer) in Cuda[56] Exports Usm;
             /// Imports memory of another process's pool: maps it. It is freed like other memory of a pool.
-            fn cuMemPoolImportPointer(pointer: OutPointer, pool: FromPool, data: ImportedPointer) in Cuda[81] Allocates Usm;
+            fn cuMemPoolImportPointer(pointer: OutPointer, pool: FromPool, data: ImportedPointer) in Cuda[57] Allocates Usm;
             /// Copies rows of memory; `size` is the length of a row.
-            fn cuMemcpy2D_v2(copy: Copy2d) in Cuda[82] Performs Usm;
-            /// Copies rows of memory; `size` is the length of a row.
-            fn cuMemcpy2D_v2_ptds(copy: Copy2d) in Cuda[83] Performs Usm;
+            fn cuMemcpy2D_v2(copy: Copy2d) in Cuda[58] Performs Usm, cuMemcpy2D_v2_ptds;
             /// Copies rows of memory of any pitch; `size` is the length of a row.
-            fn cuMemcpy2DUnaligned_v2(copy: Copy2d) in Cuda[84] Performs Usm;
-            /// Copies rows of memory of any pitch; `size` is the length of a row.
-            fn cuMemcpy2DUnaligned_v2_ptds(copy: Copy2d) in Cuda[85] Performs Usm;
+            fn cuMemcpy2DUnaligned_v2(copy: Copy2d) in Cuda[59] Performs Usm, cuMemcpy2DUnaligned_v2_ptds;
             /// Makes a stream copy rows of memory; `size` is the length of a row.
-            fn cuMemcpy2DAsync_v2(copy: Copy2d, stream: Unseen) in Cuda[86] Enqueues Usm;
-            /// Makes a stream copy rows of memory; `size` is the length of a row.
-            fn cuMemcpy2DAsync_v2_ptsz(copy: Copy2d, stream: Unseen) in Cuda[87] Enqueues Usm;
+            fn cuMemcpy2DAsync_v2(copy: Copy2d, stream: Unseen) in Cuda[60] Enqueues Usm, cuMemcpy2DAsync_v2_ptsz;
             /// Makes a stream run a kernel; recorded if one of its arguments is a pointer into memory that the process shares.
-            fn cuLaunchKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams, extra: KernelExtra) in Cuda[88] Launches Usm;
-            /// Makes a stream run a kernel; recorded if one of its arguments is a pointer into memory that the process shares.
-            fn cuLaunchKernel_ptsz(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams, extra: KernelExtra) in Cuda[89] Launches Usm;
+            fn cuLaunchKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams, extra: KernelExtra) in Cuda[61] Launches Usm, cuLaunchKernel_ptsz;
             /// Makes a stream run a kernel, with attributes.
-            fn cuLaunchKernelEx(configuration: Unseen, kernel: Kernel, parameters: KernelParams, extra: KernelExtra) in Cuda[90] Launches Usm;
-            /// Makes a stream run a kernel, with attributes.
-            fn cuLaunchKernelEx_ptsz(configuration: Unseen, kernel: Kernel, parameters: KernelParams, extra: KernelExtra) in Cuda[91] Launches Usm;
+            fn cuLaunchKernelEx(configuration: Unseen, kernel: Kernel, parameters: KernelParams, extra: KernelExtra) in Cuda[62] Launches Usm, cuLaunchKernelEx_ptsz;
             /// Makes a stream run a kernel whose blocks wait for each other.
-            fn cuLaunchCooperativeKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams) in Cuda[92] Launches Usm;
-            /// Makes a stream run a kernel whose blocks wait for each other.
-            fn cuLaunchCooperativeKernel_ptsz(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams) in Cuda[93] Launches Usm;
+            fn cuLaunchCooperativeKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Unseen, parameters: KernelParams) in Cuda[63] Launches Usm, cuLaunchCooperativeKernel_ptsz;
             /// Copies rows of memory in planes; `size` is the length of a row.
-            fn cuMemcpy3D_v2(copy: Copy3d) in Cuda[94] Performs Usm;
-            /// Copies rows of memory in planes; `size` is the length of a row.
-            fn cuMemcpy3D_v2_ptds(copy: Copy3d) in Cuda[95] Performs Usm;
+            fn cuMemcpy3D_v2(copy: Copy3d) in Cuda[64] Performs Usm, cuMemcpy3D_v2_ptds;
             /// Makes a stream copy rows of memory in planes; `size` is the length of a row.
-            fn cuMemcpy3DAsync_v2(copy: Copy3d, stream: Unseen) in Cuda[96] Enqueues Usm;
-            /// Makes a stream copy rows of memory in planes; `size` is the length of a row.
-            fn cuMemcpy3DAsync_v2_ptsz(copy: Copy3d, stream: Unseen) in Cuda[97] Enqueues Usm;
+            fn cuMemcpy3DAsync_v2(copy: Copy3d, stream: Unseen) in Cuda[65] Enqueues Usm, cuMemcpy3DAsync_v2_ptsz;
             /// Copies rows of memory in planes between two contexts; `size` is the length of a row.
-            fn cuMemcpy3DPeer(copy: Copy3d) in Cuda[98] Enqueues Usm;
-            /// Copies rows of memory in planes between two contexts; `size` is the length of a row.
-            fn cuMemcpy3DPeer_ptds(copy: Copy3d) in Cuda[99] Enqueues Usm;
+            fn cuMemcpy3DPeer(copy: Copy3d) in Cuda[66] Enqueues Usm, cuMemcpy3DPeer_ptds;
             /// Makes a stream copy rows of memory in planes between two contexts; `size` is the length of a row.
-            fn cuMemcpy3DPeerAsync(copy: Copy3d, stream: Unseen) in Cuda[100] Enqueues Usm;
-            /// Makes a stream copy rows of memory in planes between two contexts; `size` is the length of a row.
-            fn cuMemcpy3DPeerAsync_ptsz(copy: Copy3d, stream: Unseen) in Cuda[101] Enqueues Usm;
+            fn cuMemcpy3DPeerAsync(copy: Copy3d, stream: Unseen) in Cuda[67] Enqueues Usm, cuMemcpy3DPeerAsync_ptsz;
             /// Sets the bytes of rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D8_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen) in Cuda[102] Enqueues Usm;
-            /// Sets the bytes of rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D8_v2_ptds(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen) in Cuda[103] Enqueues Usm;
+            fn cuMemsetD2D8_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen) in Cuda[68] Enqueues Usm, cuMemsetD2D8_v2_ptds;
             /// Makes a stream set the bytes of rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D8Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen, stream: Unseen) in Cuda[104] Enqueues Usm;
-            /// Makes a stream set the bytes of rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D8Async_ptsz(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen, stream: Unseen) in Cuda[105] Enqueues Usm;
+            fn cuMemsetD2D8Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen, stream: Unseen) in Cuda[69] Enqueues Usm, cuMemsetD2D8Async_ptsz;
             /// Sets numbers of 16 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D16_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen) in Cuda[106] Enqueues Usm;
-            /// Sets numbers of 16 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D16_v2_ptds(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen) in Cuda[107] Enqueues Usm;
+            fn cuMemsetD2D16_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen) in Cuda[70] Enqueues Usm, cuMemsetD2D16_v2_ptds;
             /// Makes a stream set numbers of 16 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D16Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen, stream: Unseen) in Cuda[108] Enqueues Usm;
-            /// Makes a stream set numbers of 16 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D16Async_ptsz(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen, stream: Unseen) in Cuda[109] Enqueues Usm;
+            fn cuMemsetD2D16Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen, stream: Unseen) in Cuda[71] Enqueues Usm, cuMemsetD2D16Async_ptsz;
             /// Sets numbers of 32 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D32_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen) in Cuda[110] Enqueues Usm;
-            /// Sets numbers of 32 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D32_v2_ptds(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen) in Cuda[111] Enqueues Usm;
+            fn cuMemsetD2D32_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen) in Cuda[72] Enqueues Usm, cuMemsetD2D32_v2_ptds;
             /// Makes a stream set numbers of 32 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D32Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen, stream: Unseen) in Cuda[112] Enqueues Usm;
-            /// Makes a stream set numbers of 32 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D32Async_ptsz(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen, stream: Unseen) in Cuda[113] Enqueues Usm;
+            fn cuMemsetD2D32Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen, stream: Unseen) in Cuda[73] Enqueues Usm, cuMemsetD2D32Async_ptsz;
             /// Makes a stream run a graph; like all that follow, recorded in a process that shares memory, without what it accesses.
-            fn cuGraphLaunch(graph: Unseen, stream: Unseen) in Cuda[114] Submits Usm;
-            /// Makes a stream run a graph.
-            fn cuGraphLaunch_ptsz(graph: Unseen, stream: Unseen) in Cuda[115] Submits Usm;
+            fn cuGraphLaunch(graph: Unseen, stream: Unseen) in Cuda[74] Submits Usm, cuGraphLaunch_ptsz;
             /// Makes a stream carry out a batch of copies, in programs of before CUDA 13.
-            fn cuMemcpyBatchAsync(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, failed: Unseen, stream: Unseen) in Cuda[116] Submits Usm;
-            /// Makes a stream carry out a batch of copies, in programs of before CUDA 13.
-            fn cuMemcpyBatchAsync_ptsz(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, failed: Unseen, stream: Unseen) in Cuda[117] Submits Usm;
+            fn cuMemcpyBatchAsync(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, failed: Unseen, stream: Unseen) in Cuda[75] Submits Usm, cuMemcpyBatchAsync_ptsz;
             /// Makes a stream carry out a batch of copies.
-            fn cuMemcpyBatchAsync_v2(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, stream: Unseen) in Cuda[118] Submits Usm;
-            /// Makes a stream carry out a batch of copies.
-            fn cuMemcpyBatchAsync_v2_ptsz(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, stream: Unseen) in Cuda[119] Submits Usm;
+            fn cuMemcpyBatchAsync_v2(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, stream: Unseen) in Cuda[76] Submits Usm, cuMemcpyBatchAsync_v2_ptsz;
             /// Makes a stream carry out a batch of copies of rows in planes, in programs of before CUDA 13.
-            fn cuMemcpy3DBatchAsync(count: Unseen, copies: Unseen, failed: Unseen, flags: Unseen, stream: Unseen) in Cuda[120] Submits Usm;
-            /// Makes a stream carry out a batch of copies of rows in planes, in programs of before CUDA 13.
-            fn cuMemcpy3DBatchAsync_ptsz(count: Unseen, copies: Unseen, failed: Unseen, flags: Unseen, stream: Unseen) in Cuda[121] Submits Usm;
+            fn cuMemcpy3DBatchAsync(count: Unseen, copies: Unseen, failed: Unseen, flags: Unseen, stream: Unseen) in Cuda[77] Submits Usm, cuMemcpy3DBatchAsync_ptsz;
             /// Makes a stream carry out a batch of copies of rows in planes.
-            fn cuMemcpy3DBatchAsync_v2(count: Unseen, copies: Unseen, flags: Unseen, stream: Unseen) in Cuda[122] Submits Usm;
-            /// Makes a stream carry out a batch of copies of rows in planes.
-            fn cuMemcpy3DBatchAsync_v2_ptsz(count: Unseen, copies: Unseen, flags: Unseen, stream: Unseen) in Cuda[123] Submits Usm;
+            fn cuMemcpy3DBatchAsync_v2(count: Unseen, copies: Unseen, flags: Unseen, stream: Unseen) in Cuda[78] Submits Usm, cuMemcpy3DBatchAsync_v2_ptsz;
             /// Makes a stream copy memory, with attributes.
-            fn cuMemcpyWithAttributesAsync(pointer: Accessed, source: CopiedFrom, size: Length, attributes: Unseen, stream: Unseen) in Cuda[124] Enqueues Usm;
-            /// Makes a stream copy memory, with attributes.
-            fn cuMemcpyWithAttributesAsync_ptsz(pointer: Accessed, source: CopiedFrom, size: Length, attributes: Unseen, stream: Unseen) in Cuda[125] Enqueues Usm;
+            fn cuMemcpyWithAttributesAsync(pointer: Accessed, source: CopiedFrom, size: Length, attributes: Unseen, stream: Unseen) in Cuda[79] Enqueues Usm, cuMemcpyWithAttributesAsync_ptsz;
             /// Makes a stream copy rows of memory in planes, with attributes.
-            fn cuMemcpy3DWithAttributesAsync(copy: Unseen, flags: Unseen, stream: Unseen) in Cuda[126] Submits Usm;
-            /// Makes a stream copy rows of memory in planes, with attributes.
-            fn cuMemcpy3DWithAttributesAsync_ptsz(copy: Unseen, flags: Unseen, stream: Unseen) in Cuda[127] Submits Usm;
+            fn cuMemcpy3DWithAttributesAsync(copy: Unseen, flags: Unseen, stream: Unseen) in Cuda[80] Submits Usm, cuMemcpy3DWithAttributesAsync_ptsz;
             /// Makes streams of several devices run a kernel whose blocks wait for each other.
-            fn cuLaunchCooperativeKernelMultiDevice(launches: Unseen, count: Unseen32, flags: Unseen32) in Cuda[128] Submits Usm;
+            fn cuLaunchCooperativeKernelMultiDevice(launches: Unseen, count: Unseen32, flags: Unseen32) in Cuda[81] Submits Usm;
             /// Copies memory of an array to the device.
-            fn cuMemcpyAtoD_v2(pointer: Accessed, array: Unseen, offset: Unseen, size: Length) in Cuda[129] Enqueues Usm;
+            fn cuMemcpyAtoD_v2(pointer: Accessed, array: Unseen, offset: Unseen, size: Length) in Cuda[82] Enqueues Usm, cuMemcpyAtoD_v2_ptds;
             /// Copies memory of the device to an array.
-            fn cuMemcpyDtoA_v2(array: Unseen, offset: Unseen, source: CopiedFrom, size: Length) in Cuda[130] Enqueues Usm;
-            /// Copies memory of an array to the device.
-            fn cuMemcpyAtoD_v2_ptds(pointer: Accessed, array: Unseen, offset: Unseen, size: Length) in Cuda[131] Enqueues Usm;
-            /// Copies memory of the device to an array.
-            fn cuMemcpyDtoA_v2_ptds(array: Unseen, offset: Unseen, source: CopiedFrom, size: Length) in Cuda[132] Enqueues Usm;
+            fn cuMemcpyDtoA_v2(array: Unseen, offset: Unseen, source: CopiedFrom, size: Length) in Cuda[83] Enqueues Usm, cuMemcpyDtoA_v2_ptds;
             /// Unloads a module, with its kernels; never recorded.
-            fn cuModuleUnload(module: Unseen) in Cuda[133] Unloads Module;
+            fn cuModuleUnload(module: Unseen) in Cuda[84] Unloads Module;
             /// Unloads a library, with its kernels; never recorded.
-            fn cuLibraryUnload(library: Unseen) in Cuda[134] Unloads Module;
+            fn cuLibraryUnload(library: Unseen) in Cuda[85] Unloads Module;
             /// Makes a stream call a function of the host, by which a program can learn that the commands before it have completed.
-            fn cuLaunchHostFunc(stream: Unseen, function: Unseen, data: Unseen) in Cuda[135] Waits Queue;
-            /// Makes a stream call a function of the host.
-            fn cuLaunchHostFunc_ptsz(stream: Unseen, function: Unseen, data: Unseen) in Cuda[136] Waits Queue;
+            fn cuLaunchHostFunc(stream: Unseen, function: Unseen, data: Unseen) in Cuda[86] Waits Queue, cuLaunchHostFunc_ptsz;
             /// Makes a stream call a function of the host, in programs of before CUDA 10.
-            fn cuStreamAddCallback(stream: Unseen, callback: Unseen, data: Unseen, flags: Unseen32) in Cuda[137] Waits Queue;
-            /// Makes a stream call a function of the host, in programs of before CUDA 10.
-            fn cuStreamAddCallback_ptsz(stream: Unseen, callback: Unseen, data: Unseen, flags: Unseen32) in Cuda[138] Waits Queue;
+            fn cuStreamAddCallback(stream: Unseen, callback: Unseen, data: Unseen, flags: Unseen32) in Cuda[87] Waits Queue, cuStreamAddCallback_ptsz;
             /// Ends a capture. The captured commands are a graph, and are not under way.
-            fn cuStreamEndCapture(stream: Unseen, graph: Unseen) in Cuda[139] Waits Queue;
-            /// Ends a capture.
-            fn cuStreamEndCapture_ptsz(stream: Unseen, graph: Unseen) in Cuda[140] Waits Queue;
+            fn cuStreamEndCapture(stream: Unseen, graph: Unseen) in Cuda[88] Waits Queue, cuStreamEndCapture_ptsz;
         }
     };
 }

@@ -1,4 +1,6 @@
-//! What only the CUDA driver can read of a call: the kinds of [`Structures`](crate::api::common_roles::Structures).
+//! What only the CUDA driver can read of a call: the kinds of [`Structures`].
+
+use crate::api::common_roles::Structures;
 
 /// The address of a `CUDA_MEMCPY2D`.
 pub const COPY_2D: u8 = 0;
@@ -19,4 +21,4 @@ pub const IMPORTED: u8 = 7;
 /// The address of a `CUmemPoolPtrExportData`.
 pub const IMPORTED_POINTER: u8 = 8;
 /// The address that receives a descriptor, or a handle of 64 bytes, as the type says.
-pub const OUT_EXPORTED: u8 = 9;
+pub const OUT_EXPORTED: u8 = Structures::WRITTEN + 9;

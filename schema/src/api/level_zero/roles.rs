@@ -19,10 +19,6 @@ roles! {
     /// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded if the
     /// extensions ask for a descriptor.
     Exporting(usize) structure EXPORTING;
-    /// A `ze_command_queue_handle_t`, `ze_command_list_handle_t` or `ur_queue_handle_t` that a command goes to.
-    Queue(usize) source queue;
-    /// The context of a new queue.
-    QueueContext(usize) structure QUEUE_CONTEXT null Handle;
     /// A `ze_command_queue_desc_t *`.
     QueueDesc(usize) structure QUEUE_DESC;
     /// A `ze_command_list_desc_t *`, of a list that is executed later.
@@ -31,8 +27,6 @@ roles! {
     ListCount(u32) source count;
     /// A `ze_command_list_handle_t *` to so many.
     Lists(usize) structure LISTS;
-    /// A pointer to such a handle, that receives a new one.
-    OutQueue(usize) structure OUT_QUEUE;
     /// A `ze_physical_mem_desc_t *`.
     PhysicalDesc(usize) structure PHYSICAL_DESC;
     /// How many nanoseconds a call waits. One with a limit is not recorded, because programs poll in that way.

@@ -135,10 +135,10 @@ proptest! {
         prop_assert_eq!(write::exit(&returns, &mut Measure), Some(exit[0]));
         let mut all = vec![(enter, Record::Enter(begins)), (exit, Record::Exit(returns))];
         if before != 0 && before.wrapping_add(1) == call {
-            all.push((words_of(|to| write::short_enter(&begins, to)), Record::Enter(begins)));
+            all.push((words_of(|to| write::short_enter(begins.function, begins.time, &begins.values, to)), Record::Enter(begins)));
         }
         if before == call && result.is_success() {
-            all.push((words_of(|to| write::short_exit(&returns, to)), Record::Exit(returns)));
+            all.push((words_of(|to| write::short_exit(returns.function, returns.time, &returns.values, to)), Record::Exit(returns)));
         }
         let before = Before::of_call(before);
         for (mut words, record) in all {
@@ -187,10 +187,10 @@ proptest! {
         let two = Exit { values, ..one };
         let Exit { function, call, tid, time, .. } = one;
         let enter = |values| Enter { function, call, tid, time, values };
-        let (base, words) = (words_of(|to| write::short_exit(&one, to)), words_of(|to| write::short_exit(&two, to)));
+        let (base, words) = (words_of(|to| write::short_exit(one.function, one.time, &one.values, to)), words_of(|to| write::short_exit(two.function, two.time, &two.values, to)));
         check_repeated((base, Record::Exit(one)), (words, Record::Exit(two)), call)?;
         let (one, two) = (enter(one.values), enter(values));
-        let (base, words) = (words_of(|to| write::short_enter(&one, to)), words_of(|to| write::short_enter(&two, to)));
+        let (base, words) = (words_of(|to| write::short_enter(one.function, one.time, &one.values, to)), words_of(|to| write::short_enter(two.function, two.time, &two.values, to)));
         check_repeated((base, Record::Enter(one)), (words, Record::Enter(two)), call - 1)?;
     }
 
@@ -269,7 +269,8 @@ fn a_call_in_the_context_of_the_one_before_is_read() {
     let function = Function::urIPCGetMemHandleExp;
     let enter = |call, values| Enter { function, call, tid: 7, time: Nanos(call), values };
     let whole = words_of(|to| write::enter(&enter(65, values(1)), to));
-    let mut later = words_of(|to| write::short_enter(&enter(66, Values { pointer: Some(2), ..Values::NONE }), to));
+    let later = enter(66, Values { pointer: Some(2), ..Values::NONE });
+    let mut later = words_of(|to| write::short_enter(later.function, later.time, &later.values, to));
     // The second of the strings with the text `ur`.
     later[0] += 1 << 32;
     let words = [whole.clone(), later.clone(), vec![UNWRITTEN], later].concat();

@@ -6,7 +6,7 @@
 #![expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
 
 use super::{ACCESSES, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
-use crate::api::{Function, UrResult};
+use crate::api::Function;
 use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values};
 use crate::trace::records::{Found, Named};
 use crate::trace::write;
@@ -45,38 +45,42 @@ pub const fn length(first: u64) -> usize {
 
 /// The record of a call that begins. Returns its first word; `None` if it has more than [`ARGUMENTS`] arguments.
 pub fn enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
-    begin(enter, Some(Name::Call), Name::Calls, Event::new(to, enter.time))
+    begin(enter, Name::Call, Name::Calls, Event::new(to, enter.time))
 }
 
 /// The record of a call that begins, without its number. It must stand behind a record of the call before it.
 #[inline(always)]
-pub fn short_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
-    begin(enter, None, Name::Calls, Event::new(to, enter.time))
+pub fn short_enter(of: Function, time: Nanos, values: &Values, to: &mut impl Sink) -> Option<u64> {
+    short(kind::BEGIN, of, time, values, to)
+}
+
+#[inline(always)]
+fn short(event_kind: u64, of: Function, time: Nanos, values: &Values, to: &mut impl Sink) -> Option<u64> {
+    let mut event = Event::new(to, time);
+    event.values(values);
+    event.first(event_kind, Name::Calls, function(of))
 }
 
 /// The record of a call that begins inside of the call with its number. Leaves nothing out, and says nothing to the next record.
 pub fn inner_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
-    begin(enter, Some(Name::Inside), Name::Inner, Event::new(to, enter.time))
+    begin(enter, Name::Inside, Name::Inner, Event::new(to, enter.time))
 }
 
-#[inline(always)]
-fn begin(enter: &Enter, number: Option<Name>, category: Name, mut event: Event<'_, impl Sink>) -> Option<u64> {
-    if let Some(name) = number {
-        event.number(reference(name), enter.call);
-    }
+fn begin(enter: &Enter, number: Name, category: Name, mut event: Event<'_, impl Sink>) -> Option<u64> {
+    event.number(reference(number), enter.call);
     event.values(&enter.values);
     event.first(kind::BEGIN, category, function(enter.function))
 }
 
 /// The record of a call that returns, likewise. A call without a result has returned success.
 pub fn exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
-    end(exit, Some(Name::Call), Name::Calls, Event::new(to, exit.time))
+    end(exit, Name::Call, Name::Calls, Event::new(to, exit.time))
 }
 
 /// The record of a call that has returned success, without its number. It must stand behind another record of the call.
 #[inline(always)]
-pub fn short_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
-    end(&Exit { result: UrResult::SUCCESS, ..*exit }, None, Name::Calls, Event::new(to, exit.time))
+pub fn short_exit(of: Function, time: Nanos, values: &Values, to: &mut impl Sink) -> Option<u64> {
+    short(kind::END, of, time, values, to)
 }
 
 /// The first word of the record in `words`, of [`short_enter`] or [`short_exit`], without its arguments: it repeats all those of the
@@ -115,14 +119,11 @@ pub fn repeat(words: &[u64], base: &[u64], to: &mut impl Sink) -> Option<u64> {
 
 /// The record of a call that returns inside of the call with its number, likewise.
 pub fn inner_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
-    end(exit, Some(Name::Inside), Name::Inner, Event::new(to, exit.time))
+    end(exit, Name::Inside, Name::Inner, Event::new(to, exit.time))
 }
 
-#[inline(always)]
-fn end(exit: &Exit, number: Option<Name>, category: Name, mut event: Event<'_, impl Sink>) -> Option<u64> {
-    if let Some(name) = number {
-        event.number(reference(name), exit.call);
-    }
+fn end(exit: &Exit, number: Name, category: Name, mut event: Event<'_, impl Sink>) -> Option<u64> {
+    event.number(reference(number), exit.call);
     if !exit.result.is_success() {
         event.number(reference(Name::Result), u64::from(exit.result.0));
     }

@@ -71,7 +71,7 @@ pub fn callee(via: usize, function: Function) -> Callee {
 pub const ABSENT: Callee = Callee::Own(|_, _, _| UrResult::UNSUPPORTED_FEATURE, Function::urUSMFree, 0);
 
 macro_rules! originals {
-    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {
         $(
             #[doc = concat!("The adapter's own `", stringify!($name), "`, or one that answers UNSUPPORTED_FEATURE.")]
             #[inline]

@@ -5,6 +5,7 @@
 //! the answer is kept until code is unloaded. An argument may be a structure with pointers in it, so that each aligned word may be one.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::{null_mut, with_exposed_provenance};
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence};
 
@@ -81,10 +82,22 @@ pub(super) fn forget_kernels() {
 }
 
 /// The number of whole words of each parameter of a kernel.
-#[derive(Clone, Copy, Debug)]
 struct Parameters {
     count: usize,
-    words: [u16; MAX_PARAMETERS],
+    /// As many are set as `count` says.
+    words: [MaybeUninit<u16>; MAX_PARAMETERS],
+}
+
+impl Parameters {
+    const fn none() -> Self {
+        Self { count: 0, words: [const { MaybeUninit::uninit() }; MAX_PARAMETERS] }
+    }
+
+    fn words(&self) -> &[u16] {
+        let set = self.words.get(..self.count).unwrap_or_default();
+        // SAFETY: so many are set.
+        unsafe { set.assume_init_ref() }
+    }
 }
 
 impl Kept {
@@ -103,9 +116,11 @@ impl Kept {
         if !is_its || before % 2 == 1 {
             return false;
         }
-        parameters.count = self.count.load(Ordering::Relaxed).min(MAX_PARAMETERS);
-        let kept = parameters.words.iter_mut().zip(&self.words).take(parameters.count);
-        kept.for_each(|(words, kept)| *words = kept.load(Ordering::Relaxed));
+        let count = self.count.load(Ordering::Relaxed).min(MAX_PARAMETERS);
+        for (words, kept) in parameters.words.iter_mut().zip(&self.words).take(count) {
+            words.write(kept.load(Ordering::Relaxed));
+        }
+        parameters.count = count;
         fence(Ordering::Acquire);
         self.sequence.load(Ordering::Relaxed) == before
     }
@@ -120,7 +135,7 @@ impl Kept {
         self.kernel.store(kernel, Ordering::Relaxed);
         self.loaded.store(loaded, Ordering::Relaxed);
         self.count.store(parameters.count, Ordering::Relaxed);
-        let kept = self.words.iter().zip(&parameters.words).take(parameters.count);
+        let kept = self.words.iter().zip(parameters.words());
         kept.for_each(|(kept, words)| kept.store(*words, Ordering::Relaxed));
         self.sequence.store(before.wrapping_add(2), Ordering::Release);
     }
@@ -162,11 +177,12 @@ fn ask(kernel: usize, parameters: &mut Parameters) -> bool {
 
 /// Whether a function of the driver tells the parameters of a kernel.
 fn is_told(of: &AtomicPtr<c_void>, kernel: usize, parameters: &mut Parameters) -> bool {
+    parameters.count = 0;
     for index in 0.. {
         match size(of, kernel, index) {
             Ok(size) => {
                 let Some(words) = parameters.words.get_mut(index) else { return false };
-                *words = (size / SIZE) as u16;
+                words.write((size / SIZE) as u16);
                 parameters.count = index + 1;
             }
             Err(INVALID_VALUE) => break,
@@ -213,11 +229,11 @@ pub(super) fn each_word(kernel: usize, params: usize, extra: usize, visit: &mut 
     // SAFETY: the caller of the launch passes as many words to the driver.
     let mut visit_all = |from: usize, words| (0..words).for_each(|at| visit(unsafe { word(from + at * SIZE) } as u64));
     if params != 0 {
-        let mut parameters = Parameters { count: 0, words: [0; MAX_PARAMETERS] };
+        let mut parameters = Parameters::none();
         if !find(kernel, &mut parameters) {
             return false;
         }
-        let words = parameters.words.iter().take(parameters.count).enumerate().filter(|(_, words)| **words > 0);
+        let words = parameters.words().iter().enumerate().filter(|(_, words)| **words > 0);
         for (index, words) in words {
             // SAFETY: the caller of the launch passes a list of the addresses of all arguments to the driver.
             visit_all(unsafe { word(params + index * SIZE) }, usize::from(*words));
@@ -310,11 +326,15 @@ mod tests {
 
     #[test]
     fn of_more_kernels_than_there_is_room_the_latest_are_kept() {
-        let of = |kernel: usize| Parameters { count: 1, words: [kernel as u16; MAX_PARAMETERS] };
+        let of = |kernel: usize| {
+            let mut parameters = Parameters::none();
+            parameters.words[0].write(kernel as u16);
+            Parameters { count: 1, ..parameters }
+        };
         let place = Kept::places(0x1000).next().unwrap();
         let read = |kernel| {
             let mut parameters = of(0);
-            place.read(kernel, &mut parameters).then(|| parameters.words[0])
+            place.read(kernel, &mut parameters).then(|| parameters.words()[0])
         };
         place.write(0x1000, LOADED.load(Ordering::Relaxed), &of(1));
         assert_eq!(read(0x1000), Some(1));

@@ -15,7 +15,7 @@ use urscope_schema::api::{CUDA, Effect, Function, UrResult};
 use urscope_schema::handle::{Kind, UsmType};
 use urscope_schema::trace::records::CUDA_DRIVER;
 
-use super::libraries::{GETTERS, Libraries, Symbol};
+use super::libraries::{GETTERS, Libraries, Symbol, library};
 use super::{Exported, Interface, Lookup, driver};
 use crate::call::Origin;
 use crate::raw::args::row::{Call, Callee, Frame};
@@ -47,10 +47,10 @@ impl Interface for Cuda {
             return uninitialized();
         }
         // SAFETY: the stored function has the row's signature (`cuda.h`).
-        let call = unsafe { Call::new(function, &structures::Structures, frame, Callee::Function(original)) };
-        driver::pass(&call, true, || {
-            DRIVERS.report_once(via);
-            Origin::Library(if makes_in_context(function) { current_context(via) } else { 0 })
+        let mut call = unsafe { Call::new(function, &structures::Structures, frame, Callee::Function(original)) };
+        driver::pass(&mut call, true, || {
+            DRIVERS.report_once(library(via));
+            Origin::Library(if makes_in_context(function) { current_context(library(via)) } else { 0 })
         })
     }
 
@@ -58,8 +58,8 @@ impl Interface for Cuda {
         if name.to_bytes().starts_with(b"cu") { DRIVERS.looked_up(name, real) } else { None }
     }
 
-    fn exported(&self, function: Function) -> Exported {
-        exported(Symbol::Row(function))
+    fn exported(&self, function: Function, is_twin: bool) -> Exported {
+        exported(if is_twin { Symbol::Twin(function) } else { Symbol::Row(function) })
     }
 
     fn exported_getter(&self, version: usize) -> Exported {
@@ -199,5 +199,23 @@ fn exported(symbol: Symbol) -> Exported {
     match DRIVERS.exported(symbol) {
         target if target.is_null() => Exported { address: absent as *mut c_void, is_final: false },
         address => Exported { address, is_final: true },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_asked_for_without_its_version() {
+        let versions = |name: &CStr| DRIVERS.versions(name).map(|symbol| DRIVERS.name(symbol)).collect::<Vec<_>>();
+        let names = |names: &[&CStr]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(versions(c"cuIpcOpenMemHandle"), names(&[c"cuIpcOpenMemHandle", c"cuIpcOpenMemHandle_v2"]));
+        assert_eq!(versions(c"cuGetProcAddress"), names(DRIVERS.getters));
+        assert_eq!(versions(c"cuMemFreeAsync"), names(&[c"cuMemFreeAsync", c"cuMemFreeAsync_ptsz"]));
+        assert!(versions(c"cuMem").is_empty() && versions(c"cuInit").is_empty());
+        assert_eq!(DRIVERS.symbol(c"cuMemFree_v2"), Some(Symbol::Row(Function::cuMemFree_v2)));
+        assert_eq!(DRIVERS.symbol(c"cuMemFreeAsync_ptsz"), Some(Symbol::Twin(Function::cuMemFreeAsync)));
+        assert_eq!([c"cuMemFree", c"urUSMFree", c"cuInit"].map(|name| DRIVERS.symbol(name)), [None; 3]);
     }
 }

@@ -57,9 +57,16 @@ impl Reader for Structures {
     }
 
     fn kernel_pointers(&self, sources: &Sources, visit: &mut dyn FnMut(u64)) -> bool {
-        let of = |kind| sources.structures.get(kind) as usize;
-        let (kernel, params) = (of(structures::KERNEL), of(structures::KERNEL_PARAMS));
-        kernel_arguments::each_word(kernel, params, of(structures::KERNEL_EXTRA), visit)
+        let (mut kernel, mut params, mut extra) = (0, 0, 0);
+        for (kind, word) in sources.structures.iter() {
+            match kind {
+                structures::KERNEL => kernel = word as usize,
+                structures::KERNEL_PARAMS => params = word as usize,
+                structures::KERNEL_EXTRA => extra = word as usize,
+                _ => {}
+            }
+        }
+        kernel_arguments::each_word(kernel, params, extra, visit)
     }
 
     fn allocation_around(&self, address: u64) -> Option<[u64; 2]> {

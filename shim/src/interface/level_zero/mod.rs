@@ -39,8 +39,8 @@ impl Interface for LevelZero {
             return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE);
         }
         // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's driver).
-        let call = unsafe { Call::new(function, &structures::Structures, frame, Callee::Function(original)) };
-        driver::pass(&call, false, || {
+        let mut call = unsafe { Call::new(function, &structures::Structures, frame, Callee::Function(original)) };
+        driver::pass(&mut call, false, || {
             report_once(via);
             Origin::Driver
         })

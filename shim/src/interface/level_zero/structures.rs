@@ -9,7 +9,7 @@ use urscope_schema::call::Values;
 use urscope_schema::handle::descriptor_data;
 
 use super::extensions::Extension;
-use crate::raw::args::{inputs::of_file, reader::NewQueue, reader::Reader};
+use crate::raw::args::{inputs::of_file, reader::Reader};
 
 /// The offset of the size in a `ze_physical_mem_desc_t`, after the flags and 4 bytes of padding.
 const PHYSICAL_SIZE: usize = 24;
@@ -70,21 +70,15 @@ impl Reader for Structures {
         extension.is_some_and(|extension| extension.kind == EXTERNAL_MEMORY_EXPORT_FD)
     }
 
-    fn new_queue(&self, sources: &Sources) -> Option<NewQueue> {
-        let of = |kind| sources.structures.get(kind) as usize;
-        let (variable, desc) = (of(structures::OUT_QUEUE), of(structures::QUEUE_DESC));
-        if variable == 0 {
-            return None;
-        }
+    fn makes_synchronous(&self, sources: &Sources) -> bool {
+        let desc = sources.structures.get(structures::QUEUE_DESC) as usize;
         // SAFETY: the caller has passed a `ze_command_queue_desc_t` to the driver, which has read it.
         let mode = || unsafe { with_exposed_provenance::<u32>(desc + QUEUE_MODE).read_unaligned() };
-        Some(NewQueue {
-            // SAFETY: the driver has written a handle to the caller's variable.
-            handle: unsafe { with_exposed_provenance::<usize>(variable).read_unaligned() },
-            context: of(structures::QUEUE_CONTEXT),
-            is_synchronous: desc != 0 && mode() == SYNCHRONOUS,
-            is_list: of(structures::LIST_DESC) != 0,
-        })
+        desc != 0 && mode() == SYNCHRONOUS
+    }
+
+    fn makes_list(&self, sources: &Sources) -> bool {
+        sources.structures.get(structures::LIST_DESC) != 0
     }
 
     fn lists(&self, sources: &Sources) -> (usize, usize) {

@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use urscope_schema::api::{Function, UrResult};
-use urscope_schema::{call::Values, trace::records::EntryPoint};
+use urscope_schema::trace::records::EntryPoint;
 
 use super::structures;
 use crate::backend::adapter::{self, ADAPTERS, registry};
@@ -150,9 +150,9 @@ fn implementation(function: Function, arguments: &Arguments) -> Option<*mut c_vo
 fn refuse(function: Function, arguments: &Arguments) -> UrResult {
     fork::notice();
     let (hot, values, nulls) = (knobs::hot(), arguments.values(), arguments.nulls());
-    let entered = chain::enter(hot, function, *values, nulls);
+    let entered = chain::enter(hot, function, values, nulls);
     let is_own = (0..ADAPTERS).any(|via| backend::uses_level_zero(function, via));
     let fault = if is_own { nulls.fault(function, values) } else { None };
     let refused = fault.map_or(UrResult::UNSUPPORTED_FEATURE, |fault| fault.answer);
-    chain::exit(hot, function, entered.call, entered.answer.unwrap_or(refused), Values::NONE)
+    chain::exit(hot, function, entered.call, entered.answer.unwrap_or(refused), None)
 }

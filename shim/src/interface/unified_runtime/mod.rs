@@ -29,8 +29,8 @@ impl Interface for UnifiedRuntime {
             return exports::absent(function, frame);
         }
         // SAFETY: the backend has the function for this adapter.
-        let call = unsafe { Call::new(function, &structures::Structures, frame, backend::callee(function, via)) };
-        call::intercept(Origin::Adapter(via), &call)
+        let mut call = unsafe { Call::new(function, &structures::Structures, frame, backend::callee(function, via)) };
+        call::intercept(Origin::Adapter(via), &mut call)
     }
 
     fn looked_up(&self, name: &CStr, real: &dyn Fn() -> *mut c_void) -> Option<Lookup> {
@@ -39,7 +39,7 @@ impl Interface for UnifiedRuntime {
         Some(Lookup::Found(unsafe { ddi::getter(table, real()) }))
     }
 
-    fn exported(&self, function: Function) -> Exported {
+    fn exported(&self, function: Function, _: bool) -> Exported {
         Exported { address: exports::target(function), is_final: false }
     }
 }

@@ -6,7 +6,8 @@
 
 use std::io;
 
-use urscope_schema::call::{Enter, Exit};
+use urscope_schema::api::Function;
+use urscope_schema::call::{Nanos, Values};
 use urscope_schema::trace::fxt::write::{self, Sink};
 use urscope_schema::trace::fxt::{HEAD, kind_of};
 use urscope_schema::trace::{Form, records::Header, write::End};
@@ -58,23 +59,21 @@ impl Record for GapRecord {
 }
 
 /// Appends the record of a call that begins, if it can be short and fits into this thread's chunk.
-#[inline(always)]
-pub(super) fn append_short_enter(enter: &Enter) -> bool {
+#[inline(never)] // Its code is the same for all functions.
+pub(super) fn append_short_enter(function: Function, call: u64, time: Nanos, values: &Values) -> bool {
     let mut words = CallWords::empty();
-    let first = write::short_enter(enter, &mut words);
-    append_short(
-        words.with_first(first),
-        enter.call,
-        Short { before: enter.call - 1, kind: kind_of(enter.function, true) },
-    )
+    let first = write::short_enter(function, time, values, &mut words);
+    append_short(words.with_first(first), call, Short { before: call - 1, kind: kind_of(function, true) })
 }
 
-/// Appends the record of a call that returns, if it can be short and fits into this thread's chunk.
-#[inline(always)]
-pub(super) fn append_short_exit(exit: &Exit) -> bool {
+/// Appends the record of a call that has returned success, if it can be short and fits into this thread's chunk.
+pub(super) fn append_short_exit(function: Function, call: u64, time: Nanos, values: Option<&Values>) -> bool {
     let mut words = CallWords::empty();
-    let first = write::short_exit(exit, &mut words).filter(|_| exit.result.is_success());
-    append_short(words.with_first(first), exit.call, Short { before: exit.call, kind: kind_of(exit.function, false) })
+    let first = match values {
+        Some(values) => write::short_exit(function, time, values, &mut words),
+        None => write::short_exit(function, time, &Values::NONE, &mut words),
+    };
+    append_short(words.with_first(first), call, Short { before: call, kind: kind_of(function, false) })
 }
 
 #[inline(always)]

@@ -11,10 +11,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{path::Path, sync::Arc};
 
-use urscope_schema::call::{Enter, Executed, Exit, Nanos};
+use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::call::{Enter, Executed, Exit, Nanos, Values};
+use urscope_schema::trace::fxt;
 use urscope_schema::trace::records::{Device, EntryPoint, Exec, Found, Module, Named, Stack};
 use urscope_schema::trace::write::{self, End, Totals};
-use urscope_schema::{api::demand::Nulls, trace::fxt};
 
 use self::{binary::BinaryFile, chrome::ChromeFile, file::Growth};
 use super::{FindingSink, Layer, Verdict};
@@ -130,21 +131,28 @@ fn is_binary() -> bool {
 
 /// Records a call that begins, without a lock; false if the layer ([`Trace`]) must do it.
 #[inline(always)]
-pub fn record_enter(hot: Hot, enter: &Enter) -> bool {
+pub fn record_enter(hot: Hot, function: Function, call: u64, time: Nanos, values: &Values) -> bool {
     // Also if the call cannot be recorded.
-    thread::count_call(enter.function);
-    hot.is_binary() && binary::append_short_enter(enter)
+    thread::count_call(function);
+    hot.is_binary() && binary::append_short_enter(function, call, time, values)
 }
 
 /// Records a call that has returned, without a lock; false if the layer must do it.
 #[inline(always)]
-pub fn record_exit(hot: Hot, exit: &Exit) -> bool {
+pub fn record_exit(
+    hot: Hot,
+    function: Function,
+    call: u64,
+    time: Nanos,
+    result: UrResult,
+    values: Option<&Values>,
+) -> bool {
     thread::count_return();
-    if !hot.is_binary() || !binary::append_short_exit(exit) {
+    if !hot.is_binary() || !result.is_success() || !binary::append_short_exit(function, call, time, values) {
         return false;
     }
-    if exit.function.is_ipc() {
-        descriptor_sampler::take(exit.tid, exit.time);
+    if function.is_ipc() {
+        descriptor_sampler::take(thread::id(), time);
     }
     true
 }

@@ -11,11 +11,24 @@ use urscope_schema::call::Values;
 use urscope_schema::handle::{descriptor_in, file_fingerprint, named_fingerprint};
 
 use super::umf_header::{UMF_SIZES, UmfHeader};
-use super::{AdapterHandle, Arg, handle_data, reader::NewQueue, reader::Reader};
+use super::{AdapterHandle, Arg, handle_data, reader::Reader};
 use crate::raw::{files::open_file, processes::process, threads::recent_data::hashes_of};
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(crate) const FLAGS: usize = 16;
+
+/// A queue or command list that a call has created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewQueue {
+    /// Its handle.
+    pub handle: usize,
+    /// Its context.
+    pub context: usize,
+    /// Whether each command in it has completed when its call returns.
+    pub is_synchronous: bool,
+    /// Whether it is a command list that is executed later.
+    pub is_list: bool,
+}
 
 /// The inputs of a call that are passed by reference: descriptions, and lists of events and devices.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +74,15 @@ impl Inputs {
 
     /// The queue or command list that a call which has succeeded has created.
     pub fn new_queue(&self) -> Option<NewQueue> {
-        self.reader.new_queue(&self.sources)
+        let Self { sources, reader } = self;
+        let variable = std::ptr::with_exposed_provenance::<usize>(sources.new_queue);
+        (sources.new_queue != 0).then(|| NewQueue {
+            // SAFETY: the driver has written a handle to the caller's variable.
+            handle: unsafe { variable.read_unaligned() },
+            context: sources.queue_context,
+            is_synchronous: reader.makes_synchronous(sources),
+            is_list: reader.makes_list(sources),
+        })
     }
 
     /// Shows `visit` each word of a kernel's arguments that may be a pointer; false if it is not known where they are.
@@ -115,6 +136,12 @@ impl Inputs {
         Self { sources: Sources { queue, ..Sources::default() }, reader }
     }
 
+    /// The inputs of a call that has created a queue.
+    pub(crate) fn of_new_queue(handle: &'static usize, queue_context: usize, reader: &'static dyn Reader) -> Self {
+        let new_queue = std::ptr::from_ref(handle).expose_provenance();
+        Self { sources: Sources { new_queue, queue_context, ..Sources::default() }, reader }
+    }
+
     /// The inputs of a call about one event.
     pub(crate) fn of_event(event: usize) -> Self {
         Self { sources: Sources { event, ..Sources::default() }, reader: &super::reader::NoReader }
@@ -161,14 +188,15 @@ impl Arguments {
         self.is_watched &= role.watched();
     }
 
-    /// Their recorded values, with the inputs in the caller's memory.
+    /// Adds to their recorded values the inputs in the caller's memory.
     ///
     /// The fingerprint of handle data is computed now, because an adapter may write into it (Level Zero v1 does).
     #[inline(always)]
-    pub fn record(&self) -> Values {
-        let mut values = self.values;
-        self.inputs.describe(&mut values);
-        if let Some((data, size)) = self.data() {
+    pub fn describe(&mut self) {
+        let handle_data = self.data();
+        let values = &mut self.values;
+        self.inputs.describe(values);
+        if let Some((data, size)) = handle_data {
             // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
             let hashes = unsafe { handle_data::read(data, size, hashes_of) };
             values.fingerprint = hashes.map(|(fingerprint, _)| fingerprint);
@@ -181,9 +209,8 @@ impl Arguments {
             }
         }
         if values.fingerprint.is_none() && !matches!(self.function.effect(), Effect::Puts(_)) {
-            values.fingerprint = of_descriptor(&values);
+            values.fingerprint = of_descriptor(values);
         }
-        values
     }
 
     /// Address and size of the handle data that the caller passes.
@@ -192,10 +219,18 @@ impl Arguments {
         Some((self.values.data? as usize, self.values.data_size? as usize))
     }
 
+    /// Whether the callee may answer more than a result.
+    #[inline]
+    pub(super) const fn have_answers(&self) -> bool {
+        let OutParams { pointer, data, data_size, context, object, handle_bytes, .. } = self.out;
+        pointer | data | data_size | context | object | handle_bytes != 0
+            || self.inputs.sources.structures.are_written()
+    }
+
     /// Adds the answers that the interface reads, of a call that has succeeded.
     pub(super) fn add_answers(&self, values: &mut Values) {
         let Inputs { sources, reader } = &self.inputs;
-        if !sources.structures.is_empty() {
+        if sources.structures.are_written() {
             reader.answers(sources, values);
         }
     }
@@ -210,6 +245,12 @@ impl Arguments {
     #[inline]
     pub const fn values(&self) -> &Values {
         &self.values
+    }
+
+    /// The same, to add what is noticed about the call.
+    #[inline]
+    pub const fn values_mut(&mut self) -> &mut Values {
+        &mut self.values
     }
 
     /// What is passed by reference.

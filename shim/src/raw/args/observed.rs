@@ -22,8 +22,8 @@ impl Parameters {
     /// The arguments of the call, whose structures `reader` reads.
     pub fn arguments(self, function: Function, reader: &'static dyn Reader) -> Arguments {
         let mut arguments = Arguments::none(function, reader);
-        for (place, parameter) in Row::of(function).parameters.iter().enumerate() {
-            let word = self.word(place, parameter.bytes.into());
+        for parameter in Row::of(function).seen {
+            let word = self.word(parameter.index.into(), parameter.bytes.into());
             // SAFETY: an argument of the call. The functions that are observed take no larger ones.
             unsafe { parameter.add(&raw const word, &mut arguments) };
         }

@@ -29,16 +29,13 @@ struct Variables {
     object: usize,
 }
 
-/// Makes a call with out-parameters of urscope's, copies its answers to the caller, and returns its result with the recorded values.
+/// Makes a call with out-parameters of urscope's, copies its answers to the caller, and returns its result with the recorded values, if there
+/// are any.
 #[inline(always)]
-pub fn call(effect: Effect, of: &Call) -> (UrResult, Values) {
+pub fn call(effect: Effect, of: &Call) -> (UrResult, Option<Values>) {
     let arguments = of.arguments();
-    if arguments.out == OutParams::NONE && effect.opens().is_none() {
-        let (result, mut values) = (of.make(), Values::NONE);
-        if result.is_success() {
-            arguments.add_answers(&mut values);
-        }
-        return (result, values);
+    if !arguments.have_answers() && effect.opens().is_none() {
+        return (of.make(), None);
     }
     let mut room = MaybeUninit::uninit();
     let opened = if effect.opens().is_some() { copy(arguments, &mut room) } else { None };
@@ -46,14 +43,14 @@ pub fn call(effect: Effect, of: &Call) -> (UrResult, Values) {
     let result = of.make_redirected(&variables.redirection(&arguments.out, opened));
     let answers = variables.carry_over(&arguments.out);
     if !result.is_success() {
-        return (result, Values::NONE);
+        return (result, None);
     }
     let overwritten = opened.and_then(|copy| overwritten(arguments, copy));
     // SAFETY: `size` bytes of the buffer, which is live, are initialized.
     let extent = || opened.and_then(|(address, size)| unsafe { extent_at(address, size) });
     // SAFETY: the function was called (`Call`) and succeeded, and these are its answers.
     let values = unsafe { completed(arguments, answers, extent) };
-    (result, Values { offset: overwritten.or(values.offset), ..values })
+    (result, Some(Values { offset: overwritten.or(values.offset), ..values }))
 }
 
 /// The caller's out-parameters of an observed call.
@@ -280,7 +277,7 @@ mod tests {
     use super::*;
 
     /// Calls a function of four arguments in the place of `function`.
-    fn called(function: Function, words: [usize; 6], real: *mut c_void) -> (UrResult, Values) {
+    fn called(function: Function, words: [usize; 6], real: *mut c_void) -> (UrResult, Option<Values>) {
         // SAFETY: the tests pass addresses of live variables to functions that take them.
         unsafe {
             let frame = Frame::new(words.as_ptr().cast(), words.as_ptr().cast());
@@ -298,7 +295,7 @@ mod tests {
         let mut variable = 1_usize;
         let words = [1, 0, (&raw mut variable).expose_provenance(), 0, 0, 0];
         let made = called(Function::urUSMPoolCreate, words, real as *mut c_void);
-        assert_eq!(made, (UrResult::SUCCESS, Values { object: Some(7), ..Values::NONE }));
+        assert_eq!(made, (UrResult::SUCCESS, Some(Values { object: Some(7), ..Values::NONE })));
         assert_eq!(variable, 7);
     }
 
@@ -310,7 +307,7 @@ mod tests {
         let (mut data, mut size) = (1_usize, 2_usize);
         let words = [1, 8, (&raw mut data).expose_provenance(), (&raw mut size).expose_provenance(), 0, 0];
         let made = called(Function::urIPCGetMemHandleExp, words, real as *mut c_void);
-        assert_eq!(made, (UrResult::SUCCESS, Values::NONE));
+        assert_eq!(made, (UrResult::SUCCESS, Some(Values::NONE)));
         assert_eq!((data, size), (1, 2));
     }
 

@@ -23,9 +23,14 @@ pub trait Reader: Debug + Sync {
         false
     }
 
-    /// The queue or command list that a call has created. The call has succeeded.
-    fn new_queue(&self, _sources: &Sources) -> Option<NewQueue> {
-        None
+    /// Whether each command in a queue that the call creates has completed when its call returns.
+    fn makes_synchronous(&self, _sources: &Sources) -> bool {
+        false
+    }
+
+    /// Whether the call creates a command list that is executed later.
+    fn makes_list(&self, _sources: &Sources) -> bool {
+        false
     }
 
     /// The address and the number of the command lists that a call executes.
@@ -41,19 +46,6 @@ pub trait Reader: Debug + Sync {
 
     /// Forgets the kernels, because code is about to be unloaded: later ones may have the same handles.
     fn forget_kernels(&self) {}
-}
-
-/// A queue or command list that a call has created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewQueue {
-    /// Its handle.
-    pub handle: usize,
-    /// Its context.
-    pub context: usize,
-    /// Whether each command in it has completed when its call returns.
-    pub is_synchronous: bool,
-    /// Whether it is a command list that is executed later.
-    pub is_list: bool,
 }
 
 /// For calls whose structures are not read.

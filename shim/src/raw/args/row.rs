@@ -62,12 +62,16 @@ impl Frame {
 pub struct Parameter {
     /// The name in the row.
     name: &'static str,
+    /// Which parameter it is, from 0 on.
+    pub(super) index: u8,
     /// The index of its first word: of the registers, or, from [`REGISTERS`] on, of those on the stack.
     place: u8,
     /// Its size in bytes, in C.
     pub(super) bytes: u8,
-    /// Adds it to the arguments; `None` for one that is not looked at.
-    add: Option<unsafe fn(*const u64, &'static str, &mut Arguments)>,
+    /// Whether the shim looks at it.
+    is_seen: bool,
+    /// Adds it to the arguments.
+    add: unsafe fn(*const u64, &'static str, &mut Arguments),
     /// Replaces it by the argument to pass on; `None` for one that is always passed on as it is.
     redirect: Option<unsafe fn(*mut u64, &OutParams)>,
 }
@@ -76,9 +80,11 @@ impl Parameter {
     const fn of<R: Role>(name: &'static str) -> Self {
         Self {
             name,
+            index: 0,
             place: 0,
             bytes: R::BYTES as u8,
-            add: if R::IS_SEEN { Some(add::<R>) } else { None },
+            is_seen: R::IS_SEEN,
+            add: add::<R>,
             redirect: if R::IS_REDIRECTED { Some(redirect::<R>) } else { None },
         }
     }
@@ -90,10 +96,8 @@ impl Parameter {
     /// As many words as it has are readable, and are the argument of a call.
     #[inline]
     pub(super) unsafe fn add(&self, words: *const u64, to: &mut Arguments) {
-        if let Some(add) = self.add {
-            // SAFETY: the caller's promise.
-            unsafe { add(words, self.name, to) };
-        }
+        // SAFETY: the caller's promise.
+        unsafe { (self.add)(words, self.name, to) };
     }
 }
 
@@ -118,6 +122,8 @@ unsafe fn redirect<R: Role>(words: *mut u64, to: &OutParams) {
 pub struct Row {
     /// In the order of C.
     pub(super) parameters: &'static [Parameter],
+    /// Those that the shim looks at.
+    pub(super) seen: &'static [Parameter],
     /// How many words are on the stack.
     stack: usize,
 }
@@ -126,7 +132,7 @@ impl Row {
     /// The row of a function.
     #[inline]
     pub fn of(function: Function) -> &'static Self {
-        static NONE: Row = Row { parameters: &[], stack: 0 };
+        static NONE: Row = Row { parameters: &[], seen: &[], stack: 0 };
         ROWS.get(function as usize).unwrap_or(&NONE)
     }
 }
@@ -136,6 +142,7 @@ const fn placed<const N: usize>(mut all: [Parameter; N], sizes: [usize; N]) -> (
     let (mut at, mut registers, mut stack) = (0, 0, 0);
     while at < N {
         let words = sizes[at].div_ceil(WORD);
+        all[at].index = at as u8;
         if words <= 2 && registers + words <= REGISTERS {
             all[at].place = registers as u8;
             registers += words;
@@ -149,13 +156,27 @@ const fn placed<const N: usize>(mut all: [Parameter; N], sizes: [usize; N]) -> (
     (all, stack)
 }
 
+/// The parameters that the shim looks at, and their number.
+const fn seen<const N: usize>(all: [Parameter; N]) -> ([Parameter; N], usize) {
+    let (mut seen, mut count, mut at) = (all, 0, 0);
+    while at < N {
+        if all[at].is_seen {
+            seen[count] = all[at];
+            count += 1;
+        }
+        at += 1;
+    }
+    (seen, count)
+}
+
 macro_rules! rows {
-    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {
         static ROWS: [Row; Function::COUNT] = [$({
             const N: usize = <[&str]>::len(&[$(stringify!($param)),*]);
             const PLACED: ([Parameter; N], usize) =
                 placed([$(Parameter::of::<$role>(stringify!($param))),*], [$(size_of::<$role>()),*]);
-            Row { parameters: &PLACED.0, stack: PLACED.1 }
+            const SEEN: ([Parameter; N], usize) = seen(PLACED.0);
+            Row { parameters: &PLACED.0, seen: SEEN.0.split_at(SEEN.1).0, stack: PLACED.1 }
         }),*];
     };
 }
@@ -201,7 +222,7 @@ impl Call {
     #[inline]
     pub unsafe fn new(function: Function, reader: &'static dyn Reader, frame: Frame, callee: Callee) -> Self {
         let mut arguments = Arguments::none(function, reader);
-        for parameter in Row::of(function).parameters {
+        for parameter in Row::of(function).seen {
             // SAFETY: the caller's promise.
             unsafe { parameter.add(frame.address(parameter.place), &mut arguments) };
         }
@@ -218,6 +239,12 @@ impl Call {
     #[inline]
     pub const fn arguments(&self) -> &Arguments {
         &self.arguments
+    }
+
+    /// The same, to add to them.
+    #[inline]
+    pub const fn arguments_mut(&mut self) -> &mut Arguments {
+        &mut self.arguments
     }
 
     /// The same call of another function with this signature.
@@ -246,7 +273,7 @@ impl Call {
             self.frame.stack.copy_to_nonoverlapping(stack.as_mut_ptr(), row.stack.min(STACK_LIMIT));
         }
         let frame = Frame { registers: registers.as_mut_ptr(), stack: stack.as_mut_ptr() };
-        for parameter in row.parameters {
+        for parameter in row.seen {
             if let Some(redirect) = parameter.redirect {
                 // SAFETY: the words of the copy that the parameter has.
                 unsafe { redirect(frame.address(parameter.place).cast_mut(), to) };

@@ -86,7 +86,7 @@ unsafe extern "C-unwind" fn take(number: u32, registers: *const u64, stack: *con
 }
 
 macro_rules! hooks {
-    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {
         /// The hook of `function` for adapter `via`.
         pub(super) fn hook(function: Function, via: usize) -> Option<*mut c_void> {
             match function {
