@@ -14,7 +14,8 @@ use urscope_schema::{call::Values, operation};
 
 use crate::event_filter::{self, Recording};
 use crate::knobs::{self, Hot};
-use crate::raw::args::{Arg, inputs::Arguments, out_params, reader::Reader, row::Call};
+use crate::raw::args::row::{Call, RealCall};
+use crate::raw::args::{Arg, inputs::Arguments, out_params, reader::Reader};
 use crate::raw::{call_stacks::outer::Outer, processes::fork, threads::thread};
 use crate::{chain, commands, devices, inner, stacks};
 
@@ -87,18 +88,19 @@ pub fn intercept(origin: Origin, call: &mut Call) -> UrResult {
 
 /// Records a call around the real function. `decided` is whether and why, if the caller has asked.
 ///
-/// The path has a copy for each kind of function of which programs make many recorded calls, in which the compiler knows the effect, and
-/// one for all others.
+/// The path has a copy for commands, in which the compiler knows the effect, and one for all other functions.
 pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &mut Call) -> UrResult {
     match call.function().effect() {
-        Effect::Exports(kind) => around(decided, origin, call, Effect::Exports(kind)),
-        Effect::Puts(kind) => around(decided, origin, call, Effect::Puts(kind)),
-        Effect::Opens(kind) => around(decided, origin, call, Effect::Opens(kind)),
-        Effect::Closes(kind) => around(decided, origin, call, Effect::Closes(kind)),
-        Effect::Enqueues(kind) => around(decided, origin, call, Effect::Enqueues(kind)),
-        Effect::Launches(kind) => around(decided, origin, call, Effect::Launches(kind)),
+        Effect::Enqueues(kind) => around::<false>(decided, origin, call, Effect::Enqueues(kind)),
+        Effect::Launches(kind) => around::<false>(decided, origin, call, Effect::Launches(kind)),
         effect => around_other(decided, origin, call, effect),
     }
+}
+
+/// Records a call of a function that the compiler knows, as [`intercept`] does, by a copy of the path of its own.
+#[inline(always)]
+pub(crate) fn intercept_known(origin: Origin, call: &mut impl RealCall, effect: Effect) -> UrResult {
+    around::<true>(None, origin, call, effect)
 }
 
 /// Records a call that the runtime makes in the recorded call with the number `outer`.
@@ -110,24 +112,29 @@ pub(crate) fn intercept_inner(outer: u64, call: &mut Call) -> UrResult {
 
 /// Makes a call that is not recorded.
 #[inline(always)]
-pub(crate) fn pass_on(effect: Effect, call: &Call) -> UrResult {
+pub(crate) fn pass_on(effect: Effect, call: &impl RealCall) -> UrResult {
     commands::before_unrecorded(effect, call.arguments().inputs());
     let result = call.make();
-    commands::note_unrecorded(call.function(), effect, call.arguments().inputs(), result);
+    commands::note_unrecorded(call.arguments().function(), effect, call.arguments().inputs(), result);
     result
 }
 
 /// The path of a call with an effect that has no copy.
 #[inline(never)]
 fn around_other(decided: Option<Recording>, origin: Origin, call: &mut Call, effect: Effect) -> UrResult {
-    around(decided, origin, call, effect)
+    around::<false>(decided, origin, call, effect)
 }
 
-/// The path of a call, whose function has this effect.
+/// The path of a call, whose function has this effect and is `KNOWN` to the compiler or not.
 #[inline(always)]
-fn around(decided: Option<Recording>, origin: Origin, call: &mut Call, effect: Effect) -> UrResult {
-    let function = call.function();
-    let begun = match begin(function, effect, decided, origin, call.arguments_mut()) {
+fn around<const KNOWN: bool>(
+    decided: Option<Recording>,
+    origin: Origin,
+    call: &mut impl RealCall,
+    effect: Effect,
+) -> UrResult {
+    let function = call.arguments().function();
+    let begun = match begin::<KNOWN>(function, effect, decided, origin, call.arguments_mut()) {
         Begin::Recorded(begun) => begun,
         Begin::Answered(result) => return result,
         Begin::Unrecorded => return pass_on(effect, call),
@@ -143,12 +150,12 @@ fn around(decided: Option<Recording>, origin: Origin, call: &mut Call, effect: E
     if is_outer {
         outer.end();
     }
-    end(function, effect, begun, result, answers.as_ref())
+    end::<KNOWN>(function, effect, begun, result, answers.as_ref())
 }
 
 /// Shows the layers a call that begins. Whether it is recorded, and why, may have been decided.
 #[inline(always)]
-pub(crate) fn begin(
+pub(crate) fn begin<const KNOWN: bool>(
     function: Function,
     effect: Effect,
     decided: Option<Recording>,
@@ -208,7 +215,7 @@ pub(crate) fn begin(
         begun.device = inputs.device();
         devices::before(effect, via, begun.device);
     }
-    let entered = chain::enter(hot, function, arguments.values(), arguments.nulls());
+    let entered = chain::enter::<KNOWN>(hot, function, arguments.values(), arguments.nulls());
     begun.call = entered.call;
     if let Some(answer) = entered.answer
         && !matches!(origin, Origin::Xpti(_))
@@ -225,7 +232,7 @@ pub(crate) fn begin(
 
 /// Shows the layers a call that has returned; returns the result for the caller.
 #[inline(always)]
-pub(crate) fn end(
+pub(crate) fn end<const KNOWN: bool>(
     function: Function,
     effect: Effect,
     begun: Begun,
@@ -235,7 +242,7 @@ pub(crate) fn end(
     let none = const { &Values::NONE };
     if let Origin::Inner(_) = begun.origin {
         commands::note_return(effect, result);
-        return exit(begun.hot, function, begun.origin, begun.call, result, answers);
+        return exit::<false>(begun.hot, function, begun.origin, begun.call, result, answers);
     }
     if begun.commands.is_command {
         thread::set_command(0);
@@ -256,7 +263,7 @@ pub(crate) fn end(
         devices::after(via, begun.device);
     }
     event_filter::exit(function, effect, begun.event, begun.flags, result, answers.unwrap_or(none));
-    exit(begun.hot, function, begun.origin, begun.call, result, answers)
+    exit::<KNOWN>(begun.hot, function, begun.origin, begun.call, result, answers)
 }
 
 /// Shows the layers a call that was answered by one of them, or that a C++ exception has left.
@@ -264,11 +271,11 @@ pub(crate) fn end(
 #[inline(never)]
 fn without_answers(function: Function, origin: Origin, call: u64, result: UrResult) -> UrResult {
     thread::set_command(0);
-    exit(knobs::hot(), function, origin, call, result, None)
+    exit::<false>(knobs::hot(), function, origin, call, result, None)
 }
 
 #[inline(always)]
-fn exit(
+fn exit<const KNOWN: bool>(
     hot: Hot,
     function: Function,
     origin: Origin,
@@ -279,7 +286,7 @@ fn exit(
     let all = || answers.copied().unwrap_or_default();
     match origin {
         Origin::Adapter(_) | Origin::Driver | Origin::Library(_) => {
-            return chain::exit(hot, function, call, result, answers);
+            return chain::exit::<KNOWN>(hot, function, call, result, answers);
         }
         Origin::Xpti(_) => chain::returned(hot, function, call, result, all()),
         Origin::Inner(_) => chain::inner_exit(function, call, result, all()),

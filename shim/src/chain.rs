@@ -36,17 +36,18 @@ pub struct Entered {
     pub answer: Option<UrResult>,
 }
 
-/// Shows the enter of a call to every layer, until one answers it. `hot` are the settings that the call has read.
+/// Shows the enter of a call to every layer, until one answers it. `hot` are the settings that the call has read. A call whose function is
+/// `KNOWN` to the compiler has its values in no memory.
 #[inline(always)]
-pub fn enter(hot: Hot, function: Function, values: &Values, nulls: &Nulls) -> Entered {
+pub fn enter<const KNOWN: bool>(hot: Hot, function: Function, values: &Values, nulls: &Nulls) -> Entered {
     let (call, time) = (thread::next_call(), clock::now());
     let enter = || Enter { function, call, tid: thread::id(), time, values: *values };
     let [trace_layer, validation_layer] = &LAYERS;
-    if trace_layer.is_on() && !trace::record_enter(hot, function, call, time, values) {
-        let _ = trace_layer.enter(enter(), nulls);
+    if trace_layer.is_on() && !trace::record_enter::<KNOWN>(hot, function, call, time, values) {
+        let _ = trace_layer.enter(enter(), &{ *nulls });
     }
     if validate::is_on(hot)
-        && let Verdict::Answered(result) = validation_layer.enter(enter(), nulls)
+        && let Verdict::Answered(result) = validation_layer.enter(enter(), &{ *nulls })
     {
         return Entered { call, answer: Some(answer_of(function, result)) };
     }
@@ -68,7 +69,13 @@ pub fn device(device: &Device) {
 
 /// Shows the exit of a call to every layer, the last one first; returns the result for the caller.
 #[inline(always)]
-pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: Option<&Values>) -> UrResult {
+pub fn exit<const KNOWN: bool>(
+    hot: Hot,
+    function: Function,
+    call: u64,
+    result: UrResult,
+    values: Option<&Values>,
+) -> UrResult {
     let time = clock::now();
     let exit = || Exit { function, call, tid: thread::id(), time, result, values: values.copied().unwrap_or_default() };
     let [trace_layer, validation_layer] = &LAYERS;
@@ -77,7 +84,7 @@ pub fn exit(hot: Hot, function: Function, call: u64, result: UrResult, values: O
     {
         return record(hot, Exit { result: answer_of(function, result), values: Values::NONE, ..exit() });
     }
-    if trace_layer.is_on() && !trace::record_exit(hot, function, call, time, result, values) {
+    if trace_layer.is_on() && !trace::record_exit::<KNOWN>(hot, function, call, time, result, values) {
         let _ = trace_layer.exit(exit());
     }
     result
@@ -98,7 +105,7 @@ pub fn returned(hot: Hot, function: Function, call: u64, result: UrResult, value
 fn record(hot: Hot, exit: Exit) -> UrResult {
     let [trace_layer, _] = &LAYERS;
     let Exit { function, call, time, result, ref values, .. } = exit;
-    if trace_layer.is_on() && !trace::record_exit(hot, function, call, time, result, Some(values)) {
+    if trace_layer.is_on() && !trace::record_exit::<false>(hot, function, call, time, result, Some(values)) {
         let _ = trace_layer.exit(exit);
     }
     result

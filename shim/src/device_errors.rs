@@ -22,7 +22,7 @@ pub(crate) fn note(function: Function, result: UrResult) {
     if is_new {
         let hot = knobs::hot();
         let values = Values { stack: stacks::current(hot), ..Values::NONE };
-        let entered = chain::enter(hot, function, &values, &Nulls::default());
-        chain::exit(hot, function, entered.call, result, None);
+        let entered = chain::enter::<false>(hot, function, &values, &Nulls::default());
+        chain::exit::<false>(hot, function, entered.call, result, None);
     }
 }

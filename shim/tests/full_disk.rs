@@ -20,14 +20,14 @@ fn a_full_disk_stops_the_recording_and_nothing_else() {
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
     }
     for _ in 0..CALLS {
-        let call = chain::enter(
+        let call = chain::enter::<false>(
             knobs::hot(),
             Function::urUSMFree,
             &Values { pointer: Some(0x7f00), ..Values::default() },
             &Nulls::default(),
         )
         .call;
-        chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+        chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
     }
     trace::end("exit");
 

@@ -9,8 +9,8 @@ use urscope_schema::trace::read::{Reader, Record};
 use urscope_shim::{chain, knobs, layer::trace};
 
 fn call() {
-    let call = chain::enter(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
-    chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+    let call = chain::enter::<false>(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
+    chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
 }
 
 #[test]

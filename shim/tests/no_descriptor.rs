@@ -15,8 +15,8 @@ const CALLS: u64 = 20_000;
 
 fn calls(count: u64) {
     for _ in 0..count {
-        let call = chain::enter(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
-        chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+        let call = chain::enter::<false>(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
+        chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
     }
 }
 

@@ -20,8 +20,9 @@ const ROLE: &str = "URSCOPE_TEST_ROLE";
 fn call_without_trace(ends: bool, folder: &Path) {
     let calls = |count| {
         for _ in 0..count {
-            let call = chain::enter(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
-            chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+            let call =
+                chain::enter::<false>(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
+            chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
         }
     };
     calls(1);

@@ -12,9 +12,9 @@ fn an_unwritable_directory_stops_no_call() {
     // SAFETY: the only thread that uses the environment, in a process of its own.
     unsafe { std::env::set_var("URSCOPE_DIR", file.path().join("below a file")) };
     for number in 1..=3 {
-        let call = chain::enter(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
+        let call = chain::enter::<false>(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
         assert_eq!(call, number);
-        chain::exit(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+        chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
     }
     assert_eq!(trace::path(), None);
     trace::end("exit");

@@ -17,9 +17,9 @@ use std::{collections::BTreeSet, ops::Range, ptr::null_mut, sync::OnceLock};
 use urscope_schema::api::{Function, Table, UNIFIED_RUNTIME, UrResult, unified_runtime::VERSION};
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, INLINE, XPTI};
 
+use super::frequent::hook;
 use crate::backend::Family;
 use crate::backend::adapter::{self, ADAPTERS, registry};
-use crate::interface::hooks::hook;
 use crate::knobs::{self, Entry};
 use crate::layer::trace;
 use crate::raw::symbols::modules::{self, Module};

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use urscope_schema::api::{Function, UrResult};
 use urscope_schema::trace::records::EntryPoint;
 
-use super::structures;
+use super::{frequent::hook, structures};
 use crate::backend::adapter::{self, ADAPTERS, registry};
-use crate::interface::hooks::{self, hook};
+use crate::interface::hooks;
 use crate::raw::args::inputs::Arguments;
-use crate::raw::args::row::{Call, Callee, Frame};
+use crate::raw::args::row::{Call, Callee, Frame, RealCall as _};
 use crate::raw::symbols::modules::{self, Module};
 use crate::raw::symbols::real_dlsym;
 use crate::raw::{call_stacks::caller, processes::fork};
@@ -120,7 +120,7 @@ fn report(function: Function, next: *mut c_void) {
 pub(super) fn target(function: Function) -> *mut c_void {
     let own = caller_function(function);
     let next = if own.is_null() { next(function) } else { own };
-    if next.is_null() { hook(function, hooks::ABSENT) } else { next }
+    if next.is_null() { hooks::hook(function, hooks::ABSENT) } else { next }
 }
 
 /// Takes a call of a function that no loader has.
@@ -150,9 +150,9 @@ fn implementation(function: Function, arguments: &Arguments) -> Option<*mut c_vo
 fn refuse(function: Function, arguments: &Arguments) -> UrResult {
     fork::notice();
     let (hot, values, nulls) = (knobs::hot(), arguments.values(), arguments.nulls());
-    let entered = chain::enter(hot, function, values, nulls);
+    let entered = chain::enter::<false>(hot, function, values, nulls);
     let is_own = (0..ADAPTERS).any(|via| backend::uses_level_zero(function, via));
     let fault = if is_own { nulls.fault(function, values) } else { None };
     let refused = fault.map_or(UrResult::UNSUPPORTED_FEATURE, |fault| fault.answer);
-    chain::exit(hot, function, entered.call, entered.answer.unwrap_or(refused), None)
+    chain::exit::<false>(hot, function, entered.call, entered.answer.unwrap_or(refused), None)
 }

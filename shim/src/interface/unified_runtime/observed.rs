@@ -23,7 +23,7 @@ pub(super) struct Observed {
 /// Shows the enter of a call to adapter `via` to the layers.
 pub(super) fn begins(function: Function, via: usize, parameters: Parameters) -> Observed {
     let mut arguments = parameters.arguments(function, &Structures);
-    let begun = match call::begin(function, function.effect(), None, Origin::Xpti(via), &mut arguments) {
+    let begun = match call::begin::<false>(function, function.effect(), None, Origin::Xpti(via), &mut arguments) {
         Begin::Recorded(begun) => Some(begun),
         Begin::Unrecorded | Begin::Answered(_) => None,
     };
@@ -39,7 +39,9 @@ impl Observed {
     /// Shows the exit of the call to the layers.
     pub(super) fn returns(self, result: UrResult, answers: Values) {
         match self.begun {
-            Some(begun) => drop(call::end(self.function, self.function.effect(), begun, result, Some(&answers))),
+            Some(begun) => {
+                drop(call::end::<false>(self.function, self.function.effect(), begun, result, Some(&answers)))
+            }
             None => commands::note_return(self.function.effect(), result),
         }
     }

@@ -59,14 +59,27 @@ impl Record for GapRecord {
 }
 
 /// Appends the record of a call that begins, if it can be short and fits into this thread's chunk.
-#[inline(never)] // Its code is the same for all functions.
+#[inline(always)]
 pub(super) fn append_short_enter(function: Function, call: u64, time: Nanos, values: &Values) -> bool {
     let mut words = CallWords::empty();
     let first = write::short_enter(function, time, values, &mut words);
     append_short(words.with_first(first), call, Short { before: call - 1, kind: kind_of(function, true) })
 }
 
+/// The same, for functions that the compiler does not know.
+#[inline(never)]
+pub(super) fn append_any_enter(function: Function, call: u64, time: Nanos, values: &Values) -> bool {
+    append_short_enter(function, call, time, values)
+}
+
+/// The same, for functions that the compiler does not know.
+#[inline(never)]
+pub(super) fn append_any_exit(function: Function, call: u64, time: Nanos, values: Option<&Values>) -> bool {
+    append_short_exit(function, call, time, values)
+}
+
 /// Appends the record of a call that has returned success, if it can be short and fits into this thread's chunk.
+#[inline(always)]
 pub(super) fn append_short_exit(function: Function, call: u64, time: Nanos, values: Option<&Values>) -> bool {
     let mut words = CallWords::empty();
     let first = match values {

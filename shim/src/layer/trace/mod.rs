@@ -131,15 +131,20 @@ fn is_binary() -> bool {
 
 /// Records a call that begins, without a lock; false if the layer ([`Trace`]) must do it.
 #[inline(always)]
-pub fn record_enter(hot: Hot, function: Function, call: u64, time: Nanos, values: &Values) -> bool {
+pub fn record_enter<const KNOWN: bool>(hot: Hot, function: Function, call: u64, time: Nanos, values: &Values) -> bool {
     // Also if the call cannot be recorded.
     thread::count_call(function);
-    hot.is_binary() && binary::append_short_enter(function, call, time, values)
+    hot.is_binary()
+        && if KNOWN {
+            binary::append_short_enter(function, call, time, values)
+        } else {
+            binary::append_any_enter(function, call, time, values)
+        }
 }
 
 /// Records a call that has returned, without a lock; false if the layer must do it.
 #[inline(always)]
-pub fn record_exit(
+pub fn record_exit<const KNOWN: bool>(
     hot: Hot,
     function: Function,
     call: u64,
@@ -148,7 +153,8 @@ pub fn record_exit(
     values: Option<&Values>,
 ) -> bool {
     thread::count_return();
-    if !hot.is_binary() || !result.is_success() || !binary::append_short_exit(function, call, time, values) {
+    let append = if KNOWN { binary::append_short_exit } else { binary::append_any_exit };
+    if !hot.is_binary() || !result.is_success() || !append(function, call, time, values) {
         return false;
     }
     if function.is_ipc() {

@@ -9,7 +9,7 @@
 use std::ffi::c_void;
 
 use urscope_schema::api::role::Null;
-use urscope_schema::api::role::{Adapter, Context, Device, Event, PhysicalMem, Role};
+use urscope_schema::api::role::{Adapter, Context, Device, Event, OutParams, PhysicalMem, Role};
 
 pub mod caller;
 mod handle_data;
@@ -44,6 +44,13 @@ impl<R: Role> Arg<R> {
     #[inline]
     pub const fn get(self) -> R {
         self.0
+    }
+
+    /// The argument to pass on, so that the callee writes its answers `to` these addresses ([`Role::redirected`]).
+    #[inline]
+    #[must_use]
+    pub fn redirected(self, to: &OutParams) -> Self {
+        Self(self.0.redirected(to))
     }
 
     /// What is missing, if the argument is null or zero ([`Role::null`]).

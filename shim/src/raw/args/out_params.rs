@@ -14,7 +14,7 @@ use urscope_schema::{api::Effect, api::UrResult, call::Values};
 
 use super::inputs::{Arguments, data_hashes};
 use super::umf_header::{UMF_SIZES, UmfHeader};
-use super::{handle_data, row::Call};
+use super::{handle_data, row::RealCall};
 use crate::raw::processes::process;
 
 /// The value of a variable that the callee has not written to; no valid address or size.
@@ -32,7 +32,7 @@ struct Variables {
 /// Makes a call with out-parameters of urscope's, copies its answers to the caller, and returns its result with the recorded values, if there
 /// are any.
 #[inline(always)]
-pub fn call(effect: Effect, of: &Call) -> (UrResult, Option<Values>) {
+pub fn call(effect: Effect, of: &impl RealCall) -> (UrResult, Option<Values>) {
     let arguments = of.arguments();
     if !arguments.have_answers() && effect.opens().is_none() {
         return (of.make(), None);
@@ -48,7 +48,7 @@ pub fn call(effect: Effect, of: &Call) -> (UrResult, Option<Values>) {
     let overwritten = opened.and_then(|copy| overwritten(arguments, copy));
     // SAFETY: `size` bytes of the buffer, which is live, are initialized.
     let extent = || opened.and_then(|(address, size)| unsafe { extent_at(address, size) });
-    // SAFETY: the function was called (`Call`) and succeeded, and these are its answers.
+    // SAFETY: the function was called (`RealCall`) and succeeded, and these are its answers.
     let values = unsafe { completed(arguments, answers, extent) };
     (result, Some(Values { offset: overwritten.or(values.offset), ..values }))
 }
@@ -273,7 +273,7 @@ mod tests {
     use urscope_schema::api::Function;
 
     use super::super::reader::NoReader;
-    use super::super::row::{Callee, Frame};
+    use super::super::row::{Call, Callee, Frame};
     use super::*;
 
     /// Calls a function of four arguments in the place of `function`.

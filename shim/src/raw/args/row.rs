@@ -4,6 +4,8 @@
 //! C passes numbers and pointers in six registers and then on the stack, structures of one or two words likewise, and larger ones on the
 //! stack (System V ABI for x86-64, 3.2.3). No row has floating-point arguments.
 
+#![expect(clippy::inline_always, reason = "the compiler knows the function of a call that has a path of its own")]
+
 use std::arch::naked_asm;
 use std::ffi::c_void;
 
@@ -205,7 +207,22 @@ impl Callee {
     }
 }
 
-/// A call of a hooked function.
+/// A call of a hooked function that can be made.
+pub trait RealCall {
+    /// The arguments in the form in which they are recorded.
+    fn arguments(&self) -> &Arguments;
+
+    /// The same, to add to them.
+    fn arguments_mut(&mut self) -> &mut Arguments;
+
+    /// Makes the call with the arguments as they are.
+    fn make(&self) -> UrResult;
+
+    /// Makes the call so that the callee writes its answers `to` these addresses.
+    fn make_redirected(&self, to: &OutParams) -> UrResult;
+}
+
+/// A call of a function whose arguments are in a [`Frame`].
 #[derive(Debug)]
 pub struct Call {
     arguments: Arguments,
@@ -235,18 +252,6 @@ impl Call {
         self.arguments.function()
     }
 
-    /// The arguments in the form in which they are recorded.
-    #[inline]
-    pub const fn arguments(&self) -> &Arguments {
-        &self.arguments
-    }
-
-    /// The same, to add to them.
-    #[inline]
-    pub const fn arguments_mut(&mut self) -> &mut Arguments {
-        &mut self.arguments
-    }
-
     /// The same call of another function with this signature.
     ///
     /// # Safety
@@ -256,15 +261,25 @@ impl Call {
     pub unsafe fn with_callee(self, callee: Callee) -> Self {
         Self { callee, ..self }
     }
+}
 
-    /// Makes the call with the arguments as they are.
-    pub fn make(&self) -> UrResult {
+impl RealCall for Call {
+    #[inline]
+    fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    #[inline]
+    fn arguments_mut(&mut self) -> &mut Arguments {
+        &mut self.arguments
+    }
+
+    fn make(&self) -> UrResult {
         // SAFETY: the promise of `new`.
         unsafe { self.callee.call(self.frame, Row::of(self.function()).stack) }
     }
 
-    /// Makes the call so that the callee writes its answers `to` these addresses.
-    pub(super) fn make_redirected(&self, to: &OutParams) -> UrResult {
+    fn make_redirected(&self, to: &OutParams) -> UrResult {
         let row = Row::of(self.function());
         let (mut registers, mut stack) = ([0; REGISTERS], [0; STACK_LIMIT]);
         // SAFETY: the promise of `new`; a row has no more words on the stack.
@@ -281,6 +296,43 @@ impl Call {
         }
         // SAFETY: as above.
         unsafe { self.callee.call(frame, row.stack) }
+    }
+}
+
+/// A call of a function that the compiler knows: `call` makes it, with its answers to other addresses.
+#[derive(Debug)]
+pub struct KnownCall<F> {
+    arguments: Arguments,
+    call: F,
+}
+
+impl<F: Fn(&OutParams) -> UrResult> KnownCall<F> {
+    /// The call with these arguments.
+    #[inline(always)]
+    pub const fn new(arguments: Arguments, call: F) -> Self {
+        Self { arguments, call }
+    }
+}
+
+impl<F: Fn(&OutParams) -> UrResult> RealCall for KnownCall<F> {
+    #[inline(always)]
+    fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    #[inline(always)]
+    fn arguments_mut(&mut self) -> &mut Arguments {
+        &mut self.arguments
+    }
+
+    #[inline(always)]
+    fn make(&self) -> UrResult {
+        (self.call)(&OutParams::NONE)
+    }
+
+    #[inline(always)]
+    fn make_redirected(&self, to: &OutParams) -> UrResult {
+        (self.call)(to)
     }
 }
 

@@ -91,32 +91,32 @@ macro_rules! driver {
 }
 
 driver! {
-    fn address_range(context: ZeHandle, pointer: *const c_void, base: *mut *mut c_void, size: *mut usize) = b"zeMemGetAddressRange\0";
-    fn properties(context: ZeHandle, pointer: *const c_void, properties: *mut AllocationProperties, device: *mut ZeHandle) = b"zeMemGetAllocProperties\0";
-    fn get_mem(context: ZeHandle, pointer: *const c_void, handle: *mut IpcHandle) = b"zeMemGetIpcHandle\0";
-    fn put_mem(context: ZeHandle, handle: IpcHandle) = b"zeMemPutIpcHandle\0";
-    fn open_mem(context: ZeHandle, device: ZeHandle, handle: IpcHandle, flags: u32, pointer: *mut *mut c_void) = b"zeMemOpenIpcHandle\0";
-    fn close_mem(context: ZeHandle, pointer: *const c_void) = b"zeMemCloseIpcHandle\0";
-    fn create_event(context: ZeHandle, device: ZeHandle, desc: *const EventDesc, made: *mut ZeHandle) = b"zeEventCounterBasedCreate\0";
-    fn get_event(event: ZeHandle, handle: *mut IpcHandle) = b"zeEventCounterBasedGetIpcHandle\0";
-    fn import_event(context: ZeHandle, handle: IpcHandle, event: *mut ZeHandle) = b"zeEventCounterBasedOpenIpcHandle\0";
-    fn end_import(event: ZeHandle) = b"zeEventCounterBasedCloseIpcHandle\0";
-    fn query_event(event: ZeHandle) = b"zeEventQueryStatus\0";
-    fn destroy_event(event: ZeHandle) = b"zeEventDestroy\0";
-    fn create_list(context: ZeHandle, device: ZeHandle, desc: *const QueueDesc, made: *mut ZeHandle) = b"zeCommandListCreateImmediate\0";
-    fn append_wait(list: ZeHandle, count: u32, events: *const ZeHandle) = b"zeCommandListAppendWaitOnEvents\0";
-    fn append_signal(list: ZeHandle, event: ZeHandle) = b"zeCommandListAppendSignalEvent\0";
-    fn finish_list(list: ZeHandle, timeout: u64) = b"zeCommandListHostSynchronize\0";
-    fn destroy_list(list: ZeHandle) = b"zeCommandListDestroy\0";
-    fn drivers(count: *mut u32, drivers: *mut ZeHandle) = b"zeDriverGet\0";
-    fn devices(driver: ZeHandle, count: *mut u32, devices: *mut ZeHandle) = b"zeDeviceGet\0";
-    fn create_context(driver: ZeHandle, desc: *const ContextDesc, made: *mut ZeHandle) = b"zeContextCreate\0";
-    fn destroy_context(context: ZeHandle) = b"zeContextDestroy\0";
-    fn create_physical(context: ZeHandle, device: ZeHandle, desc: *const PhysicalMemDesc, made: *mut ZeHandle) = b"zePhysicalMemCreate\0";
-    fn physical_properties(context: ZeHandle, physical: ZeHandle, properties: *mut PhysicalMemProperties) = b"zePhysicalMemGetProperties\0";
-    fn destroy_physical(context: ZeHandle, physical: ZeHandle) = b"zePhysicalMemDestroy\0";
-    fn map_physical(context: ZeHandle, at: *const c_void, size: usize, physical: ZeHandle, offset: usize, access: u32) = b"zeVirtualMemMap\0";
-    fn page_size(context: ZeHandle, device: ZeHandle, size: usize, page: *mut usize) = b"zeVirtualMemQueryPageSize\0";
+    fn address_range(context: ZeHandle, pointer: *const c_void, base: *mut *mut c_void, size: *mut usize) = c"zeMemGetAddressRange";
+    fn properties(context: ZeHandle, pointer: *const c_void, properties: *mut AllocationProperties, device: *mut ZeHandle) = c"zeMemGetAllocProperties";
+    fn get_mem(context: ZeHandle, pointer: *const c_void, handle: *mut IpcHandle) = c"zeMemGetIpcHandle";
+    fn put_mem(context: ZeHandle, handle: IpcHandle) = c"zeMemPutIpcHandle";
+    fn open_mem(context: ZeHandle, device: ZeHandle, handle: IpcHandle, flags: u32, pointer: *mut *mut c_void) = c"zeMemOpenIpcHandle";
+    fn close_mem(context: ZeHandle, pointer: *const c_void) = c"zeMemCloseIpcHandle";
+    fn create_event(context: ZeHandle, device: ZeHandle, desc: *const EventDesc, made: *mut ZeHandle) = c"zeEventCounterBasedCreate";
+    fn get_event(event: ZeHandle, handle: *mut IpcHandle) = c"zeEventCounterBasedGetIpcHandle";
+    fn import_event(context: ZeHandle, handle: IpcHandle, event: *mut ZeHandle) = c"zeEventCounterBasedOpenIpcHandle";
+    fn end_import(event: ZeHandle) = c"zeEventCounterBasedCloseIpcHandle";
+    fn query_event(event: ZeHandle) = c"zeEventQueryStatus";
+    fn destroy_event(event: ZeHandle) = c"zeEventDestroy";
+    fn create_list(context: ZeHandle, device: ZeHandle, desc: *const QueueDesc, made: *mut ZeHandle) = c"zeCommandListCreateImmediate";
+    fn append_wait(list: ZeHandle, count: u32, events: *const ZeHandle) = c"zeCommandListAppendWaitOnEvents";
+    fn append_signal(list: ZeHandle, event: ZeHandle) = c"zeCommandListAppendSignalEvent";
+    fn finish_list(list: ZeHandle, timeout: u64) = c"zeCommandListHostSynchronize";
+    fn destroy_list(list: ZeHandle) = c"zeCommandListDestroy";
+    fn drivers(count: *mut u32, drivers: *mut ZeHandle) = c"zeDriverGet";
+    fn devices(driver: ZeHandle, count: *mut u32, devices: *mut ZeHandle) = c"zeDeviceGet";
+    fn create_context(driver: ZeHandle, desc: *const ContextDesc, made: *mut ZeHandle) = c"zeContextCreate";
+    fn destroy_context(context: ZeHandle) = c"zeContextDestroy";
+    fn create_physical(context: ZeHandle, device: ZeHandle, desc: *const PhysicalMemDesc, made: *mut ZeHandle) = c"zePhysicalMemCreate";
+    fn physical_properties(context: ZeHandle, physical: ZeHandle, properties: *mut PhysicalMemProperties) = c"zePhysicalMemGetProperties";
+    fn destroy_physical(context: ZeHandle, physical: ZeHandle) = c"zePhysicalMemDestroy";
+    fn map_physical(context: ZeHandle, at: *const c_void, size: usize, physical: ZeHandle, offset: usize, access: u32) = c"zeVirtualMemMap";
+    fn page_size(context: ZeHandle, device: ZeHandle, size: usize, page: *mut usize) = c"zeVirtualMemQueryPageSize";
 }
 
 /// The driver of this process.
