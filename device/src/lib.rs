@@ -40,8 +40,10 @@ mod platform;
 mod shared_memory;
 mod table;
 
+pub use commands::observer::INTERFACE;
 pub use ffi::{handles::Handle, layout, result::ZeResult};
 pub use kernels::input::native_binary_of;
 pub use platform::{log::note, settings};
 pub use shared_memory::handle_data::{named, producer};
 pub use shared_memory::own_file::exported_size;
+pub use urscope_device_interface as interface;

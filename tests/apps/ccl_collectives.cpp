@@ -5,6 +5,7 @@
 //
 // FILE is one through which rank 0 tells the others its address. WHAT is `move` for what needs no kernels, `without-pairs` for the same
 // without send and receive, `reduce` for sums, and `forgetful` for a mistake. A launcher starts the ranks.
+#include "../../device/interface/ze_soft.h"
 #include "witness.hpp"
 #include "ze_app.hpp"
 
@@ -145,10 +146,10 @@ static bool moves(Rank &rank) {
 // The mistake: nobody waits for the collective, and its buffer is freed while a copy of it has not finished.
 static bool forgets_to_wait(Rank &rank) {
   int *mine = rank.allocate(COUNT), *all = rank.allocate(COUNT * rank.count);
-  void *device = dlopen("libze_loader.so.1", RTLD_LAZY);
-  auto unfinished_from = reinterpret_cast<size_t (*)(const void *)>(dlsym(device, "zeSoftUnfinishedFrom"));
+  void *library = dlopen("libze_loader.so.1", RTLD_LAZY);
+  auto device = static_cast<const ze_soft_interface_t *>(dlsym(library, "zeSoftInterface"));
   ccl::event done = ccl::allgather(mine, all, COUNT, rank.ranks, rank.stream);
-  while (unfinished_from(all) >= COUNT * rank.count * sizeof(int)) sched_yield();
+  while (device->unfinished_from(all) >= COUNT * rank.count * sizeof(int)) sched_yield();
   sycl::free(all, rank.queue);
   done.wait();
   rank.free({mine});

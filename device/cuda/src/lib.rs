@@ -28,4 +28,7 @@ mod result;
 mod rows;
 mod stream;
 
-urscope_device::symbols_for_tools!();
+/// What tools ask of the device (`ze_soft.h`).
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "the name is that of a C symbol")]
+pub static zeSoftInterface: urscope_device::interface::Interface = urscope_device::INTERFACE;

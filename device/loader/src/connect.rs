@@ -32,7 +32,7 @@ pub(crate) extern "C" fn once() {
 fn own() -> Option<*mut c_void> {
     let mut info = libc::Dl_info { dli_fname: null(), dli_fbase: null_mut(), dli_sname: null(), dli_saddr: null_mut() };
     // SAFETY: dladdr(3) only compares the address, and fills the structure when it returns other than 0.
-    let found = unsafe { libc::dladdr((&raw const crate::zeSoftDriver).cast(), &raw mut info) } != 0;
+    let found = unsafe { libc::dladdr((&raw const crate::zeSoftInterface).cast(), &raw mut info) } != 0;
     if !found || info.dli_fname.is_null() {
         return None;
     }

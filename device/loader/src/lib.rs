@@ -9,15 +9,13 @@ mod connect;
 use std::{arch::naked_asm, ffi::CStr, sync::atomic::AtomicPtr};
 
 use urscope_device::ddi::tracing::{self, Callback, Tracer};
-use urscope_device::{Handle, ZeResult, ddi::entry, ze_functions};
+use urscope_device::{Handle, INTERFACE, ZeResult, ddi::entry, interface::Interface, ze_functions};
 
-/// The device is a driver, too: `zeGet…ProcAddrTable` gives its functions, whoever asks. Libraries that watch drivers
-/// and pass over loaders find it by this symbol. The value has no meaning.
+/// What tools ask of the device (`ze_soft.h`). The device is a driver, too: `zeGet…ProcAddrTable` gives its functions,
+/// whoever asks. Libraries that watch drivers and pass over loaders find it by this symbol.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "the name is that of a C symbol")]
-pub static zeSoftDriver: u32 = 1;
-
-urscope_device::symbols_for_tools!();
+pub static zeSoftInterface: Interface = INTERFACE;
 
 macro_rules! symbol {
     (zeInit) => {

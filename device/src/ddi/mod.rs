@@ -11,8 +11,6 @@ use std::{arch::naked_asm, ffi::c_char, ptr};
 
 use tracing::TracePoint;
 
-pub use crate::commands::observer::{Access, CurrentCall, Executed};
-use crate::commands::{observer, stream};
 use crate::discovery::driver::{self, Driver};
 pub use crate::ffi::layout::API_VERSION;
 use crate::ffi::result::{ZeResult, call};
@@ -60,45 +58,6 @@ pub fn lookup(name: &str) -> Option<*const ()> {
         .iter()
         .find_map(|table| if table.getter == name { Some(table.address) } else { address_in(table.functions, name) });
     in_tables.or_else(|| address_in(LOADER, name))
-}
-
-/// Defines the C symbols by which tools ask the device: each library that is loaded as one has them.
-#[macro_export]
-macro_rules! symbols_for_tools {
-    () => {
-        /// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or kernel of this
-        /// process accesses. `SIZE_MAX` if there is none, or if this cannot be determined now. For a kernel, these are the
-        /// bytes that its pointer arguments name: a device does not know which others it accesses.
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case, reason = "the name is that of a C symbol")]
-        pub extern "C" fn zeSoftUnfinishedFrom(address: usize) -> usize {
-            $crate::ddi::unfinished_from(address).unwrap_or(usize::MAX)
-        }
-
-        /// Registers two functions of a tool. A copy or fill asks the first one when it is appended, in the calling thread, which
-        /// call of the tool this is; 0 stands for none. When the command has been executed, its thread calls the second one for
-        /// each access of it to memory that processes share, before anything is signalled.
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case, reason = "the name is that of a C symbol")]
-        pub extern "C" fn zeSoftObserveCommands(
-            current_call: $crate::ddi::CurrentCall,
-            executed: $crate::ddi::Executed,
-        ) {
-            $crate::ddi::observe_commands(current_call, executed);
-        }
-    };
-}
-
-/// The distance in bytes from `address` to the first byte that an unfinished copy, fill, query or kernel of this
-/// process accesses. `None` if there is none, or if it is unknown because a lock was taken.
-pub fn unfinished_from(address: usize) -> Option<usize> {
-    stream::unfinished_from(address)
-}
-
-/// Calls these functions when a copy or fill is appended, and for each of its accesses to shared memory when it has been
-/// executed.
-pub fn observe_commands(current_call: CurrentCall, executed: Executed) {
-    observer::register(current_call, executed);
 }
 
 /// `zeDriverGetExtensionFunctionAddress` (ze_api.h). `INVALID_ARGUMENT` and a NULL address for an unknown name.

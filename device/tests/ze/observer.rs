@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Mutex;
 
-use urscope_device::ddi::{Access, observe_commands};
+use urscope_device::{INTERFACE, interface::Access};
 
 use crate::api::*;
 use crate::ipc::{get, open};
@@ -37,7 +37,7 @@ fn told() -> Vec<[u64; 6]> {
 #[test]
 fn a_tool_is_told_of_accesses_to_shared_memory_only() {
     alone!();
-    observe_commands(current_call, executed);
+    (INTERFACE.observe_commands)(current_call, executed);
     let (setup, list) = Setup::with_list(1);
     let (own, shared) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     CALL.set(1);
@@ -58,7 +58,7 @@ fn a_tool_is_told_of_accesses_to_shared_memory_only() {
 #[test]
 fn rows_and_executions_are_told_one_by_one() {
     alone!();
-    observe_commands(current_call, executed);
+    (INTERFACE.observe_commands)(current_call, executed);
     let setup = Setup::new();
     let (queue, list) = (setup.queue(1), setup.regular_list());
     let (own, shared) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
@@ -97,7 +97,7 @@ fn rows_and_executions_are_told_one_by_one() {
 #[test]
 fn mapped_physical_memory_is_shared_once_it_is_exported() {
     alone!();
-    observe_commands(current_call, executed);
+    (INTERFACE.observe_commands)(current_call, executed);
     let (setup, list) = Setup::with_list(1);
     let memory = setup.exportable(2 * SIZE);
     let base = setup.reserve(2 * SIZE);

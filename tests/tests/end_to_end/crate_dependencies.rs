@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each crate of the workspace may depend on, of our own crates.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("urscope-schema", &[]),
     ("urscope-rules", &["urscope-schema"]),
     ("urscope-rule-pages", &["urscope-rules", "urscope-schema"]),
-    ("urscope-shim", &["urscope-rules", "urscope-schema"]),
+    ("urscope-shim", &["urscope-device-interface", "urscope-rules", "urscope-schema"]),
     ("urscope-preload", &["urscope-schema", "urscope-shim"]),
     ("urscope-analyzer", &["urscope-rule-pages", "urscope-rules", "urscope-schema"]),
     ("urscope-command", &["urscope-analyzer", "urscope-rule-pages", "urscope-rules", "urscope-schema"]),
-    ("urscope-device", &[]),
+    ("urscope-device", &["urscope-device-interface"]),
+    ("urscope-device-interface", &[]),
     ("urscope-device-loader", &["urscope-device"]),
     ("urscope-device-cuda", &["urscope-device"]),
     ("urscope-python", &["urscope-schema", "urscope-shim"]),

@@ -2,7 +2,7 @@
 //! they get the driver's answers.
 
 use std::path::{Path, PathBuf};
-use std::{fs, process::Command};
+use std::{collections::BTreeSet, fs, process::Command};
 
 use urscope_tests::{Release, TestRun, record_fields, trace};
 
@@ -146,6 +146,68 @@ fn a_library_in_front_of_the_driver_goes_on_and_a_call_is_recorded_once() {
             assert_eq!(trace::count(&traced.traces(), "B", function), 1, "{program}: {function}");
         }
     }
+}
+
+/// A driver that is the software device of another version, as its header describes it.
+const OTHER_DEVICE: &str = r#"
+#include "ze_soft.h"
+#include <unistd.h>
+static void say(const char *text, size_t length) { (void)!write(1, text, length); }
+static size_t unfinished_from(const void *address) {
+  say(NAME " is asked\n", sizeof NAME + 9);
+  return (void)address, SIZE_MAX;
+}
+static void observe_commands(ze_soft_current_call_t current_call, ze_soft_executed_t executed) {
+  if (current_call && executed) say(NAME " is observed\n", sizeof NAME + 12);
+}
+const ze_soft_interface_t zeSoftInterface = {
+  sizeof(ze_soft_interface_t) + MORE, ZE_SOFT_INTERFACE_VERSION + LATER, unfinished_from, observe_commands};
+int cuInit(unsigned flags) { return (void)flags, 0; }
+int cuIpcGetMemHandle(void *handle, unsigned long long memory) { return (void)handle, (void)memory, 0; }
+int cuMemUnmap(unsigned long long memory, size_t size) { return (void)memory, (void)size, 0; }
+"#;
+
+/// The library in `folder`, which says under this name what a tool does: how much larger its structure is than that of
+/// the header, in bytes, and by how much its version is later.
+fn other_device(folder: &Path, name: &str, more: i32, later: i32) -> PathBuf {
+    let headers = format!("-I{}", urscope_tests::repository().join("device/interface").display());
+    let words = [format!("-DNAME=\"{name}\""), format!("-DMORE={more}"), format!("-DLATER={later}")];
+    let [name, more, later] = words.each_ref().map(String::as_str);
+    compiled(folder, OTHER_DEVICE, &["-shared", "-fPIC", &headers, name, more, later])
+}
+
+/// Gets a handle from each of the libraries that are its arguments, and unmaps memory by the last one.
+const CALLS: &str = "
+import ctypes, sys
+for path in sys.argv[1:]:
+    device = ctypes.CDLL(path)
+    device.cuIpcGetMemHandle(ctypes.create_string_buffer(64), ctypes.c_uint64(4096))
+device.cuMemUnmap(ctypes.c_uint64(1 << 30), ctypes.c_size_t(4096))
+";
+
+#[test]
+fn a_device_of_another_version_is_asked_only_if_it_is_a_longer_one_of_the_same() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    for (more, later, is_asked) in [(0, 0, true), (8, 0, true), (-8, 0, false), (0, 1, false), (0, -1, false)] {
+        let device = other_device(folder.path(), "it", more, later);
+        let run = TestRun::of_program(Release::R2026_2.python()).arg("-c").arg(CALLS).arg(&device).run();
+        let observed = if is_asked { "it is observed\nit is asked\n" } else { "" };
+        assert_eq!((run.code, &*run.stdout), (0, observed), "{more} {later}: {}", run.stderr);
+        let said = format!("made has version {} of its interface for tools ({} bytes)", 1 + later, 24 + more);
+        assert_eq!(run.stderr.matches(&said).count(), usize::from(!is_asked), "{more} {later}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn each_device_of_a_process_is_asked() {
+    let [first, second] = [(); 2].map(|()| tempfile::tempdir().expect("no temporary folder"));
+    let program = TestRun::of_program(Release::R2026_2.python()).arg("-c").arg(CALLS);
+    let program = program.arg(other_device(first.path(), "the first", 0, 0));
+    let run = program.arg(other_device(second.path(), "the second", 0, 0)).run();
+    // What is observed already is told again when the second one is found.
+    let lines: BTreeSet<_> = run.stdout.lines().collect();
+    let expected = ["the first is asked", "the first is observed", "the second is asked", "the second is observed"];
+    assert_eq!(lines, expected.into(), "{}", run.stderr);
 }
 
 /// The version that is asked for decides which function it is, and the getter hands out itself.

@@ -133,15 +133,17 @@ fn number(getter: *mut c_void) -> Option<usize> {
         return Some(via);
     }
     let is_loader = LOADERS.iter().any(|name| module.exports(name));
-    let is_software = module.exports(software_device::MARK);
+    let is_software = module.exports(software_device::SYMBOL);
     if modules.len() == DRIVERS || is_loader && !is_software {
         return None;
     }
+    modules.push(module.clone());
+    let via = modules.len() - 1;
+    drop(modules);
     if is_software {
         software_device::found(&module);
     }
-    modules.push(module);
-    Some(modules.len() - 1)
+    Some(via)
 }
 
 /// The hook of the getter of a table of driver `via`, by its index in [`TABLES`]; of the `ze_driver_dditable_t` for `None`.
