@@ -4,6 +4,9 @@
 //! libumf, unmodified. Memory lies in shared-memory files, so that other processes can open it; command lists run on
 //! threads, so that work is asynchronous as on a GPU.
 //!
+//! The objects of the device have methods in Rust. Entry points put C signatures around them; `urscope-device-cuda`,
+//! another interface on the same device, calls them as they are.
+//!
 //! [`ze_functions!`] in `table` lists all functions. [`ddi`] makes entry points and tables of it, and the crate
 //! `urscope-device-loader` makes exported symbols of it.
 //!
@@ -40,10 +43,21 @@ mod platform;
 mod shared_memory;
 mod table;
 
+pub use commands::engine::{Priority, Queue};
 pub use commands::observer::INTERFACE;
+pub use commands::stream::Stream;
+pub use commands::work::{Region, Work};
+pub use discovery::{device::Device, driver::devices};
+pub use events::event::Event;
+pub use ffi::arguments::{Address, Argument, HostFunction, UserData};
 pub use ffi::{handles::Handle, layout, result::ZeResult};
 pub use kernels::input::native_binary_of;
-pub use platform::{log::note, settings};
+pub use memory::{Allocation, Kind, Reservation, physical::PhysicalMemory};
+pub use platform::deadline::Deadline;
+pub use platform::log::{note, take_reason};
+pub use platform::process::allow_descriptor_fetch;
+pub use platform::settings;
 pub use shared_memory::handle_data::{named, producer};
+pub use shared_memory::mapping::Access;
 pub use shared_memory::own_file::exported_size;
 pub use urscope_device_interface as interface;

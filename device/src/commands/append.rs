@@ -85,9 +85,9 @@ append_calls! {
     /// `zeCommandListAppendHostFunction` (ze_api.h). A thread of the device calls the function, with all
     /// signals blocked but those of faults. No extension is known: `UNSUPPORTED_FEATURE` for any.
     host_function(list, function: HostFunction, data: UserData, extensions: In<Base>) {
-        function.check()?;
+        let work = Work::host_function(function, data)?;
         extensions.check_no_extension()?;
-        Ok(Work::host_function(function, data))
+        Ok(work)
     }
 
     /// `zeCommandListAppendMemoryCopyRegion` (ze_api.h). Pitches, width and x are in bytes; a depth of 0 means 1.

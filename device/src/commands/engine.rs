@@ -22,7 +22,8 @@ static ENGINES: Mutex<BTreeMap<(Numbers, Queue), Arc<Engine>>> = Mutex::new(BTre
 
 /// A queue of a device: each has an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Queue {
+pub struct Queue {
+    /// The number of its group.
     pub ordinal: u32,
     /// Its number in the group.
     pub index: u32,
@@ -52,7 +53,7 @@ pub(super) struct Position {
 
 /// The priority of a queue or list (`ze_command_queue_priority_t`), the highest one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Priority {
+pub enum Priority {
     /// `ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH`.
     High,
     /// `ZE_COMMAND_QUEUE_PRIORITY_NORMAL`.

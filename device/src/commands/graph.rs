@@ -184,7 +184,7 @@ pub extern "C" fn instantiate(
         let commands = with_own_events(state.nodes.iter().map(|node| &node.command));
         let ordinal = state.ordinal;
         drop(state);
-        let executed = Arc::new(Event::of_the_device());
+        let executed = Arc::new(Event::counter());
         let made = ExecutableGraph { source, ordinal, commands, executed, submission: Mutex::default() };
         executable.write(Handle::register(Arc::new(made)))
     })

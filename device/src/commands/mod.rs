@@ -8,7 +8,7 @@
 pub(crate) mod append;
 mod capture;
 mod dot;
-mod engine;
+pub(crate) mod engine;
 pub(crate) mod fence;
 pub(crate) mod graph;
 pub(crate) mod launch;

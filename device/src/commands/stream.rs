@@ -51,7 +51,7 @@ pub(crate) struct Wait {
 }
 
 /// A queue of commands, and the thread that executes them.
-pub(crate) struct Stream {
+pub struct Stream {
     device: Arc<Device>,
     engine: Arc<Engine>,
     priority: Priority,
@@ -95,7 +95,7 @@ pub(crate) struct Ticket(u64);
 
 impl Stream {
     /// A stream of the engine of this queue, without a thread yet.
-    pub(crate) fn new(device: Arc<Device>, queue: Queue, priority: Priority) -> Arc<Self> {
+    pub fn new(device: Arc<Device>, queue: Queue, priority: Priority) -> Arc<Self> {
         let engine = Engine::of(&device, queue);
         let (state, submitted, finished) = (Mutex::default(), Condvar::new(), Condvar::new());
         let stream = Arc::new(Self { device, engine, priority, state, submitted, finished });
@@ -136,8 +136,28 @@ impl Stream {
         Ok(Ticket(state.accepted))
     }
 
+    /// Submits work: `OUT_OF_HOST_MEMORY` if the thread cannot be started.
+    pub fn perform(self: &Arc<Self>, work: Work) -> Outcome {
+        self.submit_one(Command { work, waits: Vec::new(), signals: None })
+    }
+
+    /// Signals an event once what was submitted so far has completed. The error is that of [`perform`](Self::perform).
+    pub fn signal(self: &Arc<Self>, event: Arc<Event>) -> Outcome {
+        self.submit_one(Command::signalling(Some(event)))
+    }
+
+    /// Lets what is submitted from now on wait for an event, as it is now. The error is that of
+    /// [`perform`](Self::perform).
+    pub fn wait_for(self: &Arc<Self>, event: Arc<Event>) -> Outcome {
+        self.submit_one(Command::waiting(vec![Wait::of(event)]))
+    }
+
+    fn submit_one(self: &Arc<Self>, command: Command) -> Outcome {
+        self.submit(&[Arc::new(command)], None).map(drop)
+    }
+
     /// Waits for everything submitted so far. False if the deadline passes first.
-    pub(crate) fn synchronize(&self, deadline: Deadline) -> bool {
+    pub fn synchronize(&self, deadline: Deadline) -> bool {
         let ticket = Ticket(self.state.lock().accepted);
         self.wait(ticket, deadline)
     }
@@ -156,7 +176,7 @@ impl Stream {
     }
 
     /// Ends the thread after the commands that were submitted. An idle thread has ended when this returns.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
         let idle = state.done == state.accepted;

@@ -18,7 +18,7 @@ use crate::platform::clock;
 
 /// What a command does, on memory that a C caller has named.
 #[derive(Clone)]
-pub(crate) struct Work {
+pub struct Work {
     action: Action,
     /// The call of the observer that it comes from; 0 for none.
     call: u64,
@@ -68,7 +68,7 @@ struct Grid {
 }
 
 /// A region of the source or the destination of a copy, as `zeCommandListAppendMemoryCopyRegion` takes it.
-pub(crate) struct Region {
+pub struct Region {
     grid: Grid,
     extent: [usize; 3],
 }
@@ -82,18 +82,29 @@ impl Region {
         pitch: Argument<u32>,
         slice_pitch: Argument<u32>,
     ) -> Outcome<Self> {
-        let region = region.read()?;
+        let CopyRegion { origin_x, origin_y, origin_z, width, height, depth } = region.read()?;
         let row_pitch = pitch.value() as usize;
         let slice_pitch = match slice_pitch.value() as usize {
-            0 => row_pitch * region.height as usize,
+            0 => row_pitch * height as usize,
             given => given,
         };
-        let offset =
-            region.origin_x as usize + region.origin_y as usize * row_pitch + region.origin_z as usize * slice_pitch;
+        let [origin, extent] = [[origin_x, origin_y, origin_z], [width, height, depth.max(1)]];
+        let [origin, extent] = [origin, extent].map(|numbers| numbers.map(|number| number as usize));
+        // SAFETY: ze_api.h promises this for the arguments of the same call.
+        Ok(unsafe { Self::at(address, origin, extent, [row_pitch, slice_pitch]) })
+    }
+
+    /// A region of memory at `address`: where it begins, and its extent, in bytes, rows and slices; and the bytes from
+    /// one row to the next, and from one slice to the next.
+    ///
+    /// # Safety
+    /// As for [`Address::new`], for all of the region.
+    pub unsafe fn at(address: Address, origin: [usize; 3], extent: [usize; 3], pitches: [usize; 2]) -> Self {
+        let ([x, y, z], [row_pitch, slice_pitch]) = (origin, pitches);
+        let offset = x.wrapping_add(y.wrapping_mul(row_pitch)).wrapping_add(z.wrapping_mul(slice_pitch));
         let first = Location::new(address);
-        let first = Location { address: first.address + offset, ..first };
-        let extent = [region.width as usize, region.height as usize, region.depth.max(1) as usize];
-        Ok(Self { grid: Grid { first, row_pitch, slice_pitch }, extent })
+        let first = Location { address: first.address.wrapping_add(offset), ..first };
+        Self { grid: Grid { first, row_pitch, slice_pitch }, extent }
     }
 }
 
@@ -112,7 +123,8 @@ impl Work {
         Self::new(Action::Nothing)
     }
 
-    pub(crate) fn copy(to: Address, from: Address, length: Argument<usize>) -> Self {
+    /// Copies `length` bytes, which may overlap.
+    pub fn copy(to: Address, from: Address, length: Argument<usize>) -> Self {
         Self::observed(Action::Copy { to: Location::new(to), from: Location::new(from), length: length.value() })
     }
 
@@ -129,12 +141,17 @@ impl Work {
             return Err(ZeResult::INVALID_SIZE);
         }
         // Only the beginning of a pattern that is longer than the memory is read. The rest need not exist.
-        let pattern = pattern.array(pattern_size.at_most(length))?;
-        Ok(Self::observed(Action::Fill { to: Location::new(to), pattern, length: length.value() }))
+        Ok(Self::repeat(to, pattern.array(pattern_size.at_most(length))?, length))
+    }
+
+    /// Repeats a pattern in `length` bytes; the last repetition may be cut. An empty pattern changes nothing.
+    pub fn repeat(to: Address, pattern: Vec<u8>, length: Argument<usize>) -> Self {
+        let length = if pattern.is_empty() { 0 } else { length.value() };
+        Self::observed(Action::Fill { to: Location::new(to), pattern, length })
     }
 
     /// Copies a box of bytes. The size of the box is that of the destination region.
-    pub(crate) fn copy_region(to: Region, from: Region) -> Self {
+    pub fn copy_region(to: Region, from: Region) -> Self {
         Self::observed(Action::CopyRegion { to: to.grid, from: from.grid, extent: to.extent })
     }
 
@@ -172,8 +189,10 @@ impl Work {
         Self::observed(Action::LaunchIndirect { launches, count: count.map(Location::new), groups })
     }
 
-    pub(crate) fn host_function(function: HostFunction, data: UserData) -> Self {
-        Self::new(Action::Call { function, data })
+    /// Calls a function of the application: `INVALID_ARGUMENT` if it is NULL.
+    pub fn host_function(function: HostFunction, data: UserData) -> Outcome<Self> {
+        function.check()?;
+        Ok(Self::new(Action::Call { function, data }))
     }
 
     /// Whether it counts as work in a graph: a list must not append work after it has joined its parent.

@@ -68,6 +68,27 @@ impl Device {
         device.and_then(|device| u8::try_from(device.index).ok()).unwrap_or(NO_DEVICE)
     }
 
+    /// The size of its memory, in bytes.
+    pub fn memory_size(&self) -> u64 {
+        self.memory.limit
+    }
+
+    /// Its UUID, the same one in every process, so that processes can agree on a device.
+    pub fn uuid(&self) -> [u8; 16] {
+        let mut uuid = *b"urscope dev \0\0\0\0";
+        let (index, part) = self.numbers();
+        let numbers = [part.map_or(0, |number| number as u16 + 1), index as u16];
+        for (place, byte) in uuid.iter_mut().skip(12).zip(numbers.map(u16::to_be_bytes).as_flattened()) {
+            *place = *byte;
+        }
+        uuid
+    }
+
+    /// Whether it can access the memory of another one.
+    pub fn can_access_peer(&self, peer: &Arc<Self>) -> bool {
+        self.can_access(Self::number(Some(peer)))
+    }
+
     /// Whether it can access the memory that a handle describes with this number.
     fn can_access(&self, number: u8) -> bool {
         settings::get().peers || number == NO_DEVICE || u32::from(number) == self.index
@@ -115,17 +136,14 @@ pub extern "C" fn get_p2p_properties(
     properties: Out<DeviceP2pProperties>,
 ) -> ZeResult {
     call(|| {
-        let reach = device.get()?.can_access(Device::number(Some(&peer.get()?)));
+        let reach = device.get()?.can_access_peer(&peer.get()?);
         properties.edit(|out| out.flags = if reach { 0b11 } else { 0 })
     })
 }
 
 /// `zeDeviceCanAccessPeer` (ze_api.h). True for a device and itself, and for all unless `ZE_SOFT_PEERS=off`.
 pub extern "C" fn can_access_peer(device: Handle<Device>, peer: Handle<Device>, value: Out<u8>) -> ZeResult {
-    call(|| {
-        let reach = device.get()?.can_access(Device::number(Some(&peer.get()?)));
-        value.write(u8::from(reach))
-    })
+    call(|| value.write(u8::from(device.get()?.can_access_peer(&peer.get()?))))
 }
 
 /// `zeDeviceGetStatus` (ze_api.h). A software device is never lost.

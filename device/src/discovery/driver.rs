@@ -117,7 +117,7 @@ static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
 });
 
 /// The devices that `zeDeviceGet` returns, ordered by their numbers.
-pub(crate) fn devices() -> &'static [Arc<Device>] {
+pub fn devices() -> &'static [Arc<Device>] {
     &INSTANCE.devices
 }
 

@@ -53,7 +53,7 @@ pub extern "C" fn get_properties(vertex: Handle<FabricVertex>, out: Out<FabricVe
     call(|| {
         let vertex = vertex.get()?;
         out.edit(|out| {
-            out.uuid = properties::uuid(&vertex.device);
+            out.uuid = vertex.device.uuid();
             out.kind = if vertex.device.whole().is_none() { DEVICE } else { SUB_DEVICE };
             out.remote = 0;
             out.address = properties::pci_address(vertex.device.index);

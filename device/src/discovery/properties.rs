@@ -118,7 +118,7 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
             out.timer_resolution = if out.s_type == stype::DEVICE_PROPERTIES_1_2 { 1_000_000_000 } else { 1 };
             out.timestamp_valid_bits = VALID_BITS;
             out.kernel_timestamp_valid_bits = VALID_BITS;
-            out.uuid = uuid(&device);
+            out.uuid = device.uuid();
             out.name = ffi::text("urscope software device");
         })?;
         properties.edit_next(|out: &mut DeviceIpVersionExt| out.ip_version = device.ip_version)?;
@@ -262,15 +262,4 @@ pub extern "C" fn get_cache_properties(
 /// The PCI address of a device: domain, bus, device and function.
 pub(super) fn pci_address(index: u32) -> [u32; 4] {
     [0xffff, index, 0, 0]
-}
-
-/// The UUID of a device. A device has the same one in every process, so that processes can agree on a device.
-pub(super) fn uuid(device: &Device) -> [u8; 16] {
-    let mut uuid = *b"urscope dev \0\0\0\0";
-    let (index, part) = device.numbers();
-    let numbers = [part.map_or(0, |number| number as u16 + 1), index as u16];
-    for (place, byte) in uuid.iter_mut().skip(12).zip(numbers.map(u16::to_be_bytes).as_flattened()) {
-        *place = *byte;
-    }
-    uuid
 }

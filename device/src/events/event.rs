@@ -87,7 +87,7 @@ pub extern "C" fn counter_based_create(
         } else if words.is_some() {
             return Err(ZeResult::UNSUPPORTED_FEATURE);
         } else if flags & TIMESTAMP_FLAGS == 0 {
-            Event::on_page(EventPage::new(Purpose::Event, Header { count: 1, flags, counters: true })?, scopes)
+            Event::on_new_page(flags, scopes)?
         } else {
             return Err(ZeResult::INVALID_ARGUMENT);
         };
@@ -186,23 +186,12 @@ pub extern "C" fn host_reset(event: Handle<Event>) -> ZeResult {
 /// `zeEventHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires.
 /// `GRAPH_CAPTURE_UNSUPPORTED` while a capture lasts that has recorded a signal of the event.
 pub extern "C" fn host_synchronize(event: Handle<Event>, timeout: u64) -> ZeResult {
-    call(|| {
-        let event = event.get()?;
-        if event.capture() != 0 {
-            return Err(ZeResult::GRAPH_CAPTURE_UNSUPPORTED);
-        }
-        event.signal.synchronize(timeout)
-    })
+    call(|| event.get()?.synchronize(timeout))
 }
 
 /// `zeEventQueryStatus` (ze_api.h). `NOT_READY` unless the event is signalled.
 pub extern "C" fn query_status(event: Handle<Event>) -> ZeResult {
-    call(|| {
-        let event = event.get()?;
-        // A recorded signal makes a counter wait for a value that nothing completes as long as the capture lasts.
-        let recorded = event.signal.is_counter() && event.capture() != 0;
-        if !recorded && event.signal.is_signalled() { Ok(()) } else { Err(ZeResult::NOT_READY) }
-    })
+    call(|| if event.get()?.is_signalled() { Ok(()) } else { Err(ZeResult::NOT_READY) })
 }
 
 /// `zeEventQueryKernelTimestamp` (ze_api.h). When the work that signalled the event started and ended, in nanoseconds;
@@ -248,9 +237,33 @@ impl Event {
         Self::new(Signal::new(Kind::Counter), Origin::Single { flags: 0 }, self.scopes)
     }
 
-    /// A counter-based event that only the device uses, in the state of a new one.
-    pub(crate) fn of_the_device() -> Self {
+    /// A counter-based event of this process, for the device and other interfaces.
+    pub fn counter() -> Self {
         Self::new(Signal::new(Kind::Counter), Origin::Single { flags: GRAPH_EXTERNAL }, [0; 2])
+    }
+
+    /// One that other processes can open: `OUT_OF_HOST_MEMORY` if the host has no more memory.
+    pub fn shared_counter() -> Outcome<Self> {
+        Self::on_new_page(IPC, [0; 2])
+    }
+
+    /// Whether a wait that begins now would end at once.
+    pub fn is_signalled(&self) -> bool {
+        // A recorded signal makes a counter wait for a value that nothing completes as long as the capture lasts.
+        let recorded = self.signal.is_counter() && self.capture() != 0;
+        !recorded && self.signal.is_signalled()
+    }
+
+    /// Waits for `timeout` nanoseconds, without an end for `u64::MAX`: `NOT_READY` when they have passed,
+    /// `GRAPH_CAPTURE_UNSUPPORTED` while a capture lasts that has recorded a signal of the event.
+    pub fn synchronize(&self, timeout: u64) -> Outcome {
+        if self.capture() == 0 { self.signal.synchronize(timeout) } else { Err(ZeResult::GRAPH_CAPTURE_UNSUPPORTED) }
+    }
+
+    /// When the last work that signalled the event ended, in nanoseconds of the device's clock. `None` unless it is
+    /// signalled.
+    pub fn completed_at(&self) -> Option<u64> {
+        self.signal.timestamps().map(|timestamps| timestamps.end)
     }
 
     /// Whether signals that a capture records belong to the graph only: the event is counter-based, was not created for
@@ -277,6 +290,10 @@ impl Event {
     pub(crate) fn end_capture(&self, number: u64) {
         // An error means that another capture has.
         let _ = self.capture.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    fn on_new_page(flags: u32, scopes: [u32; 2]) -> Outcome<Self> {
+        Ok(Self::on_page(EventPage::new(Purpose::Event, Header { count: 1, flags, counters: true })?, scopes))
     }
 
     /// The counter-based event with its state on `page`.

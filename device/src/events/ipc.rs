@@ -9,7 +9,7 @@ use crate::discovery::context::Context;
 use crate::events::event::{Event, Origin};
 use crate::events::page::{EventPage, Purpose};
 use crate::events::pool::EventPool;
-use crate::ffi::result::{ZeResult, call, call_teardown};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Out, handles::Handle, layout::IpcHandle};
 use crate::shared_memory::exports;
 
@@ -20,11 +20,24 @@ pub extern "C" fn get(event: Handle<Event>, handle: Out<IpcHandle>) -> ZeResult 
     call(|| {
         let event = event.get()?;
         handle.check()?;
-        match &event.origin {
-            Origin::Shared { page, .. } => handle.write(IpcHandle { data: page.handle()? }),
+        handle.write(event.export()?)
+    })
+}
+
+impl Event {
+    /// A handle for other processes: `INVALID_ARGUMENT` for an event that is not shared, or was itself opened.
+    pub fn export(&self) -> Outcome<IpcHandle> {
+        match &self.origin {
+            Origin::Shared { page, .. } => Ok(IpcHandle { data: page.handle()? }),
             Origin::Pool(_) | Origin::Single { .. } => Err(ZeResult::INVALID_ARGUMENT),
         }
-    })
+    }
+
+    /// Opens an event: `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle, and for a handle that cannot be
+    /// imported.
+    pub fn open(handle: &IpcHandle) -> Outcome<Self> {
+        Ok(Self::on_page(EventPage::open(Purpose::Event, &handle.data)?, [0, 0]))
+    }
 }
 
 /// `zeEventCounterBasedOpenIpcHandle` (ze_api.h), and `zexCounterBasedEventOpenIpcHandle`. Every call returns a new
@@ -34,8 +47,7 @@ pub extern "C" fn open(context: Handle<Context>, handle: IpcHandle, event: Out<H
     call(|| {
         context.get()?;
         event.check()?;
-        let page = EventPage::open(Purpose::Event, &handle.data)?;
-        event.write(Handle::register(Arc::new(Event::on_page(page, [0, 0]))))
+        event.write(Handle::register(Arc::new(Event::open(&handle)?)))
     })
 }
 

@@ -3,8 +3,8 @@
 //! Raw pointers reach the rest of the crate only as these types. A value of [`In`], [`Out`], [`Address`] or
 //! [`Argument`] exists only because a C caller passed it to an entry point. So what ze_api.h promises about that
 //! argument (readable, writable, as many elements as the count says, for the duration of the call) holds for the value,
-//! and the methods here rely on it once they have checked for NULL. Must never offer a way to make one from a number,
-//! never write more than the caller's structure holds, and never change `stype` or `pNext`.
+//! and the methods here rely on it once they have checked for NULL. Must never offer a safe way to make one from a
+//! number, never write more than the caller's structure holds, and never change `stype` or `pNext`.
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::{os::unix::ffi::OsStrExt, path::PathBuf, ptr, sync::Arc};
@@ -77,6 +77,14 @@ impl HostFunction {
 }
 
 impl<T: Copy> Argument<T> {
+    /// What a C caller of another interface has passed.
+    ///
+    /// # Safety
+    /// It must describe the memory at the [`Address`] that it is used with, as that interface promises.
+    pub const unsafe fn new(value: T) -> Self {
+        Self(value)
+    }
+
     pub(crate) const fn value(self) -> T {
         self.0
     }
@@ -346,6 +354,14 @@ impl<T: Copy + ByteSized> Out<T> {
 }
 
 impl Address {
+    /// What a C caller of another interface has passed.
+    ///
+    /// # Safety
+    /// That interface must promise that commands may access the memory there until they have completed.
+    pub const unsafe fn new(address: usize) -> Self {
+        Self(address)
+    }
+
     /// The address as a number, for lookups.
     pub(crate) const fn number(self) -> usize {
         self.0

@@ -1,6 +1,6 @@
 //! The C boundary: arguments, handles, result codes and the structures of ze_api.h.
 //!
-//! Must never offer a way to make an argument type from a number: only a C caller does that.
+//! Must never offer a safe way to make an argument type from a number: only a C caller does that.
 
 #[expect(unsafe_code, reason = "reads and writes through the pointer arguments of C callers")]
 pub(crate) mod arguments;

@@ -35,7 +35,9 @@ pub extern "C" fn alloc_shared(
         context.get()?;
         let device = device.get_optional()?;
         host_desc.check()?;
-        allocate(Kind::Shared, device, Requests::of(device_desc)?, size, alignment, pointer)
+        let requests = Requests::of(device_desc)?;
+        pointer.check()?;
+        pointer.write(Pointer::to(allocate(Kind::Shared, device, requests, size, alignment)?))
     })
 }
 
@@ -51,7 +53,9 @@ pub extern "C" fn alloc_device(
     call(|| {
         context.get()?;
         let device = device.get()?;
-        allocate(Kind::Device, Some(device), Requests::of(desc)?, size, alignment, pointer)
+        let requests = Requests::of(desc)?;
+        pointer.check()?;
+        pointer.write(Pointer::to(allocate(Kind::Device, Some(device), requests, size, alignment)?))
     })
 }
 
@@ -65,7 +69,9 @@ pub extern "C" fn alloc_host(
 ) -> ZeResult {
     call(|| {
         context.get()?;
-        allocate(Kind::Host, None, Requests::of(desc)?, size, alignment, pointer)
+        let requests = Requests::of(desc)?;
+        pointer.check()?;
+        pointer.write(Pointer::to(allocate(Kind::Host, None, requests, size, alignment)?))
     })
 }
 
@@ -74,11 +80,25 @@ pub extern "C" fn free(context: Handle<Context>, pointer: Address) -> ZeResult {
     call_teardown(|| {
         context.get()?;
         pointer.check()?;
-        let freed = lookup::remove(pointer.number(), |origin| !matches!(origin, Origin::Opened(_)))?;
+        Allocation::free(pointer.number())
+    })
+}
+
+impl Allocation {
+    /// Allocates memory of `size` bytes, all zero, and returns its address: `UNSUPPORTED_SIZE`, `OUT_OF_HOST_MEMORY` or
+    /// `OUT_OF_DEVICE_MEMORY`.
+    pub fn allocate(kind: Kind, device: Option<Arc<Device>>, size: usize) -> Outcome<usize> {
+        allocate(kind, device, Requests::default(), size, 0)
+    }
+
+    /// Frees memory that was allocated or imported. Work that was submitted keeps its pages. `INVALID_ARGUMENT` for any
+    /// other address.
+    pub fn free(address: usize) -> Outcome {
+        let freed = lookup::remove(address, |origin| !matches!(origin, Origin::Opened(_)))?;
         // Work in flight may keep the pages for a while, but no process may open them any more.
         exports::revoke(freed.id);
         Ok(())
-    })
+    }
 }
 
 /// `zeMemFreeExt` (ze_api.h). Both policies have the same effect: work in flight keeps the memory until it has
@@ -161,7 +181,7 @@ fn describe(address: usize) -> Option<Description> {
 }
 
 /// What the `pNext` chain of an allocation descriptor requests.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Requests {
     /// Import the memory of this descriptor.
     import: Option<i32>,
@@ -194,22 +214,20 @@ impl Requests {
     }
 }
 
+/// Allocates or imports memory, and returns its address.
 fn allocate(
     kind: Kind,
     device: Option<Arc<Device>>,
     requests: Requests,
     size: usize,
     alignment: usize,
-    pointer: Out<Pointer>,
-) -> Outcome {
-    pointer.check()?;
+) -> Outcome<usize> {
     if alignment != 0 && !alignment.is_power_of_two() {
         // Not refused: arguments are checked by the validation layer. Level Zero's conformance tests use 12,288.
         log::note(&format!("an alignment of {alignment} bytes is no power of two, as the specification wants it"));
     }
     if let Some(number) = requests.import {
-        let allocation = import(kind, device, number, size, alignment)?;
-        return pointer.write(Pointer::to(lookup::insert(allocation)));
+        return Ok(lookup::insert(import(kind, device, number, size, alignment)?));
     }
     let (budget, exhausted) = driver::budget(device.as_ref());
     if size == 0 || (!requests.any_size && size as u64 > budget.limit) {
@@ -217,8 +235,7 @@ fn allocate(
     }
     let budget = Arc::clone(budget);
     let charge = |bytes| budget.charge(bytes).ok_or(exhausted);
-    let allocation = Allocation::new(kind, device, size, alignment, requests.export, charge)?;
-    pointer.write(Pointer::to(lookup::insert(allocation)))
+    Ok(lookup::insert(Allocation::new(kind, device, size, alignment, requests.export, charge)?))
 }
 
 /// The memory of a descriptor of this process, which still belongs to the caller: `INVALID_ARGUMENT`

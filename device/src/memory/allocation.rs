@@ -16,7 +16,7 @@ use crate::shared_memory::{PAGE, import::Import, mapping::Mapping, own_file::Des
 /// `ze_memory_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// `ZE_MEMORY_TYPE_HOST`.
     Host = 1,
     /// `ZE_MEMORY_TYPE_DEVICE`.
@@ -33,17 +33,17 @@ impl Kind {
 }
 
 /// Memory with an address in this process.
-pub(crate) struct Allocation {
+pub struct Allocation {
     pub(crate) origin: Origin,
     /// Size that was requested, in bytes.
-    pub size: usize,
-    pub kind: Kind,
+    pub(crate) size: usize,
+    pub(crate) kind: Kind,
     /// Unique among the allocations and physical memories of this process.
-    pub id: u64,
+    pub(crate) id: u64,
     /// The device that it was created for or opened on.
-    pub device: Option<Arc<Device>>,
+    pub(crate) device: Option<Arc<Device>>,
     /// Who may use atomic operations on it (`ze_memory_atomic_attr_exp_flags_t`), by device.
-    pub atomics: Mutex<BTreeMap<Numbers, u32>>,
+    pub(crate) atomics: Mutex<BTreeMap<Numbers, u32>>,
 }
 
 /// Where an allocation comes from.

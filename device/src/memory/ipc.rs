@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::{IntoRawFd, OwnedFd};
+use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
 use super::{lookup, physical, shareable::Shareable};
@@ -79,7 +80,7 @@ pub extern "C" fn get_by_descriptor(context: Handle<Context>, descriptor: u64, h
 pub extern "C" fn put(context: Handle<Context>, handle: IpcHandle) -> ZeResult {
     call_teardown(|| {
         context.get()?;
-        exports::put(&handle.data, is_memory);
+        Allocation::put(&handle);
         Ok(())
     })
 }
@@ -101,6 +102,29 @@ pub extern "C" fn open(
         if flags & !0b11 != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
+        let base = Allocation::open(device, &handle)?;
+        if settings::get().leak_open_fd {
+            leak_descriptor(&handle.data);
+        }
+        pointer.write(Pointer::to(base))
+    })
+}
+
+impl Allocation {
+    /// A handle for the memory that contains an address: `INVALID_ARGUMENT` for memory that was opened or imported, and
+    /// for any other address.
+    pub fn export(address: usize) -> Outcome<IpcHandle> {
+        export(&Shareable::at(address).ok_or(ZeResult::INVALID_ARGUMENT)?)
+    }
+
+    /// Puts a handle of this process. Anything else is ignored.
+    pub fn put(handle: &IpcHandle) {
+        exports::put(&handle.data, is_memory);
+    }
+
+    /// Opens the memory that a handle names, and returns its address, another one each time: `INVALID_ARGUMENT` for a
+    /// handle that is refused, also because the device is no peer of that of the memory.
+    pub fn open(device: Arc<Device>, handle: &IpcHandle) -> Outcome<usize> {
         let refuse = |reason: &str| ZeResult::INVALID_ARGUMENT.because(|| reason);
         let not_memory = || ImportError::Refused("it is not a handle of memory".into());
         let opened = match HandleData::bare_descriptor(&handle.data) {
@@ -116,11 +140,13 @@ pub extern "C" fn open(
                 ImportError::Refused(reason) => refuse(&reason),
                 ImportError::Host(code) => code,
             })?;
-        if settings::get().leak_open_fd {
-            leak_descriptor(&handle.data);
-        }
-        pointer.write(Pointer::to(lookup::insert(Allocation::opened(import, kind, size as usize, device))))
-    })
+        Ok(lookup::insert(Self::opened(import, kind, size as usize, device)))
+    }
+
+    /// Closes memory that was opened: `INVALID_ARGUMENT` for any other address.
+    pub fn close(address: usize) -> Outcome {
+        lookup::remove(address, |origin| matches!(origin, Origin::Opened(_))).map(drop)
+    }
 }
 
 /// The fault of `ZE_SOFT_OPEN_FD=leak`: one more descriptor of the file that a handle names, which is
@@ -188,7 +214,7 @@ pub extern "C" fn close(context: Handle<Context>, pointer: Address) -> ZeResult 
     call_teardown(|| {
         context.get()?;
         pointer.check()?;
-        lookup::remove(pointer.number(), |origin| matches!(origin, Origin::Opened(_))).map(drop)
+        Allocation::close(pointer.number())
     })
 }
 

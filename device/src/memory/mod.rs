@@ -20,7 +20,8 @@ mod shareable;
 
 use std::sync::Arc;
 
-use allocation::Allocation;
+pub use allocation::{Allocation, Kind};
+pub use reservation::Reservation;
 use reservation::ReservationRef;
 
 /// Keeps memory mapped for work in flight, until it is dropped.

@@ -48,6 +48,8 @@ pub struct PhysicalMemory {
     exportable: bool,
     /// The descriptor that every query returns, with `ZE_SOFT_EXPORT_FD=one`.
     exported: Mutex<Option<i32>>,
+    /// Closed with the memory, with `ZE_SOFT_IMPORT_FD=keep`.
+    transferred: Option<TransferredDescriptor>,
 }
 
 enum Backing {
@@ -58,12 +60,7 @@ enum Backing {
         _charge: Charge,
     },
     /// Created by the process that exported this file.
-    Imported {
-        file: File,
-        inode: u64,
-        /// Closed with the memory, with `ZE_SOFT_IMPORT_FD=keep`.
-        _transferred: Option<TransferredDescriptor>,
-    },
+    Imported { file: File, inode: u64 },
 }
 
 object!(PhysicalMemory);
@@ -99,15 +96,21 @@ impl PhysicalMemory {
         Description { kind, device: Device::number(self.device.as_ref()), size: self.size as u64 }
     }
 
-    /// A descriptor for another process: `INVALID_ARGUMENT` if the memory was not created to be exported.
-    fn export(&self) -> Outcome<i32> {
+    /// The descriptor of its file, which other processes can import: `INVALID_ARGUMENT` if the memory was not created
+    /// to be exported.
+    pub fn export(&self) -> Outcome<BorrowedFd<'_>> {
         if !self.exportable {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
         if let Some(span) = self.span() {
             span.describe(self.description())?;
         }
-        let (file, _) = self.pages();
+        Ok(self.pages().0)
+    }
+
+    /// A descriptor for the caller of a query. The errors are those of [`export`](Self::export).
+    fn export_number(&self) -> Outcome<i32> {
+        let file = self.export()?;
         if !settings::get().one_export_fd {
             return duplicate(file.as_raw_fd()).map(IntoRawFd::into_raw_fd);
         }
@@ -149,7 +152,15 @@ pub extern "C" fn create(
         let import = desc.next_of::<ExternalMemoryImportFd>();
         let export = desc.next_of::<ExternalMemoryExportDesc>();
         let made = match (import, export) {
-            (Some(import), _) => PhysicalMemory::import(import, made.size, kind, device)?,
+            (Some(import), _) => {
+                let ExternalMemoryImportFd { flags, fd, .. } = import.read()?;
+                check_type(flags)?;
+                let mut made = PhysicalMemory::import(fd, made.size, kind, device)?;
+                if settings::get().keep_import_fd {
+                    made.transferred = Some(TransferredDescriptor::of(import)?);
+                }
+                made
+            }
             (None, Some(export)) => {
                 check_type(export.read()?.flags)?;
                 PhysicalMemory::make(made.size, kind, device, true)?
@@ -185,7 +196,7 @@ pub extern "C" fn get_properties(
         properties.check()?;
         if let Some(export) = properties.next_of::<ExternalMemoryExportFd>() {
             check_type(export.read()?.flags)?;
-            let number = physical.export()?;
+            let number = physical.export_number()?;
             export.edit(|out| out.fd = number)?;
         }
         properties.edit(|out| {
@@ -196,26 +207,20 @@ pub extern "C" fn get_properties(
 }
 
 impl PhysicalMemory {
-    fn make(size: usize, kind: Kind, device: Option<Arc<Device>>, exportable: bool) -> Outcome<Self> {
+    /// Creates memory of `size` bytes, whole pages: `OUT_OF_HOST_MEMORY` or `OUT_OF_DEVICE_MEMORY`.
+    pub fn make(size: usize, kind: Kind, device: Option<Arc<Device>>, exportable: bool) -> Outcome<Self> {
         let (budget, exhausted) = driver::budget(device.as_ref());
         let charge = budget.charge(size as u64).ok_or(exhausted)?;
         let span = if exportable { Span::own(size as u64)? } else { Span::take(size as u64)? };
         let (id, backing) = (span.identity, Backing::Own { span, _charge: charge });
-        Ok(Self { id, size, kind, device, backing, exportable, exported: Mutex::default() })
+        Ok(Self { id, size, kind, device, backing, exportable, exported: Mutex::default(), transferred: None })
     }
 
     /// The memory of a descriptor, which is that of physical memory or of an allocation:
     /// `OUT_OF_DEVICE_MEMORY` if it is not that of exported memory, as with Intel's driver;
     /// `UNSUPPORTED_SIZE` if the memory has another size, in whole pages.
-    fn import(
-        import: In<ExternalMemoryImportFd>,
-        size: usize,
-        kind: Kind,
-        device: Option<Arc<Device>>,
-    ) -> Outcome<Self> {
-        let ExternalMemoryImportFd { flags, fd, .. } = import.read()?;
-        check_type(flags)?;
-        let file = File::from(duplicate(fd)?);
+    pub fn import(descriptor: i32, size: usize, kind: Kind, device: Option<Arc<Device>>) -> Outcome<Self> {
+        let file = File::from(duplicate(descriptor)?);
         let described =
             description(&file).filter(|(found, _)| Kind::from_number(u32::from(found.kind & !EXPORTABLE)).is_some());
         let Some((described, found)) = described else {
@@ -228,10 +233,9 @@ impl PhysicalMemory {
             return Err(ZeResult::UNSUPPORTED_SIZE.because(|| format!("the memory to import has {found} bytes")));
         }
         let inode = file.metadata().map_or(0, |file| file.ino());
-        let keep = settings::get().keep_import_fd;
-        let transferred = if keep { Some(TransferredDescriptor::of(import)?) } else { None };
-        let (id, backing) = (imported_id(), Backing::Imported { file, inode, _transferred: transferred });
-        Ok(Self { id, size, kind, device, backing, exportable: true, exported: Mutex::default() })
+        let (id, backing) = (imported_id(), Backing::Imported { file, inode });
+        let exported = Mutex::default();
+        Ok(Self { id, size, kind, device, backing, exportable: true, exported, transferred: None })
     }
 }
 

@@ -11,12 +11,13 @@ use parking_lot::{Mutex, RwLock};
 
 use super::physical::PhysicalMemory;
 use crate::ffi::result::{Outcome, ZeResult};
+use crate::shared_memory::PAGE;
 use crate::shared_memory::mapping::{Access, Mapping};
 
 static LIVE: RwLock<BTreeMap<usize, Arc<Reservation>>> = RwLock::new(BTreeMap::new());
 
-/// Reserved address space.
-pub(crate) struct Reservation {
+/// Reserved address space, in whole pages: `UNSUPPORTED_SIZE` or `UNSUPPORTED_ALIGNMENT` for any other range.
+pub struct Reservation {
     // Before the ranges: memory must be unmapped before it is released.
     space: Mapping,
     state: Mutex<ReservationState>,
@@ -60,7 +61,8 @@ pub(crate) struct View {
 impl Reservation {
     /// Reserves `length` bytes, at `wanted` if that is free, and returns the first address: `OUT_OF_HOST_MEMORY` if the
     /// address space is exhausted.
-    pub(crate) fn reserve(wanted: usize, length: usize) -> Outcome<usize> {
+    pub fn reserve(wanted: usize, length: usize) -> Outcome<usize> {
+        check_range(wanted, length)?;
         let space = Mapping::reserve(wanted, length)?;
         let base = space.base();
         LIVE.write().insert(base, Arc::new(Self { space, state: Mutex::default() }));
@@ -69,7 +71,8 @@ impl Reservation {
 
     /// Releases the reservation of exactly this range, with everything that is mapped in it, once no work in flight
     /// refers to it: `INVALID_ARGUMENT` if there is none.
-    pub(crate) fn free(base: usize, length: usize) -> Outcome {
+    pub fn free(base: usize, length: usize) -> Outcome {
+        check_range(base, length)?;
         let mut live = LIVE.write();
         if live.get(&base).is_none_or(|found| found.space.length() != length) {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -80,22 +83,23 @@ impl Reservation {
         Ok(())
     }
 
-    /// Maps `length` bytes of `physical` from `offset` at `base`: `INVALID_ARGUMENT` if something is mapped there
-    /// already.
-    pub(crate) fn map(
-        &self,
-        base: usize,
-        length: usize,
-        physical: Arc<PhysicalMemory>,
-        offset: usize,
-        access: Access,
-    ) -> Outcome {
-        let mut state = self.state.lock();
+    /// Maps `length` bytes of `physical` from `offset` at `base`: `UNSUPPORTED_ALIGNMENT` if the offset is not that of
+    /// a page, `INVALID_ARGUMENT` for a range that is not reserved, is mapped already, or exceeds the physical memory.
+    pub fn map(base: usize, length: usize, physical: Arc<PhysicalMemory>, offset: usize, access: Access) -> Outcome {
+        check_range(base, length)?;
+        if !offset.is_multiple_of(PAGE) {
+            return Err(ZeResult::UNSUPPORTED_ALIGNMENT);
+        }
+        if offset.checked_add(length).is_none_or(|end| end > physical.size) {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        let reservation = Self::of(base, length)?;
+        let mut state = reservation.state.lock();
         if state.mapped.overlaps(base, length) {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
         let (file, start) = physical.pages();
-        self.space.show(base, length, file, start + offset as u64, access)?;
+        reservation.space.show(base, length, file, start + offset as u64, access)?;
         let replaced = state.lingering.cut(base, length);
         state.mapped.0.insert(base, Range { length, access, mapping: Arc::new(Mapped { physical, base, offset }) });
         drop(state);
@@ -104,13 +108,14 @@ impl Reservation {
     }
 
     /// Unmaps a range: `INVALID_ARGUMENT` unless all of it is mapped.
-    pub(crate) fn unmap(&self, base: usize, length: usize) -> Outcome {
-        let mut state = self.state.lock();
+    pub fn unmap(base: usize, length: usize) -> Outcome {
+        let reservation = Self::of(base, length)?;
+        let mut state = reservation.state.lock();
         if !state.mapped.covers(base, length) {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
         if state.users == 0 {
-            self.space.hide(base, length)?;
+            reservation.space.hide(base, length)?;
         }
         let gone = state.mapped.cut(base, length);
         if state.users > 0 {
@@ -123,21 +128,23 @@ impl Reservation {
     }
 
     /// Changes the access to a range: `INVALID_ARGUMENT` unless all of it is mapped.
-    pub(crate) fn set_access(&self, base: usize, length: usize, access: Access) -> Outcome {
-        let mut state = self.state.lock();
+    pub fn set_access(base: usize, length: usize, access: Access) -> Outcome {
+        let reservation = Self::of(base, length)?;
+        let mut state = reservation.state.lock();
         if !state.mapped.covers(base, length) {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        self.space.protect(base, length, access)?;
+        reservation.space.protect(base, length, access)?;
         let changed = state.mapped.cut(base, length);
         state.mapped.0.extend(changed.into_iter().map(|(at, range)| (at, Range { access, ..range })));
         Ok(())
     }
 
     /// The access to the page at `base`, and the number of bytes from there on that have the same access, at most
-    /// `length`.
-    pub(crate) fn access(&self, base: usize, length: usize) -> (Access, usize) {
-        let state = self.state.lock();
+    /// `length`: `INVALID_ARGUMENT` for a range that is not reserved.
+    pub(crate) fn access(base: usize, length: usize) -> Outcome<(Access, usize)> {
+        let reservation = Self::of(base, length)?;
+        let state = reservation.state.lock();
         let (access, mut end) = state.mapped.access_at(base, base + length);
         while end < base + length {
             let (next, to) = state.mapped.access_at(end, base + length);
@@ -146,7 +153,13 @@ impl Reservation {
             }
             end = to;
         }
-        (access, end - base)
+        Ok((access, end - base))
+    }
+
+    /// The reservation that contains a range: `INVALID_ARGUMENT` if there is none.
+    fn of(base: usize, length: usize) -> Outcome<Arc<Self>> {
+        check_range(base, length)?;
+        find(base).filter(|found| found.holds(base, length)).ok_or(ZeResult::INVALID_ARGUMENT)
     }
 
     /// The mapping that contains `address`.
@@ -226,14 +239,17 @@ impl Drop for ReservationRef {
 
 /// The reservation that contains `address`.
 pub(crate) fn find(address: usize) -> Option<Arc<Reservation>> {
-    find_range(address, 1)
+    let live = LIVE.read();
+    let (_, found) = live.range(..=address).next_back()?;
+    found.holds(address, 1).then(|| Arc::clone(found))
 }
 
-/// The reservation that contains all of this range.
-pub(crate) fn find_range(base: usize, length: usize) -> Option<Arc<Reservation>> {
-    let live = LIVE.read();
-    let (_, found) = live.range(..=base).next_back()?;
-    found.holds(base, length).then(|| Arc::clone(found))
+/// `UNSUPPORTED_SIZE` or `UNSUPPORTED_ALIGNMENT` unless the range is one or more whole pages.
+fn check_range(base: usize, length: usize) -> Outcome {
+    if length == 0 || !length.is_multiple_of(PAGE) {
+        return Err(ZeResult::UNSUPPORTED_SIZE);
+    }
+    if base.is_multiple_of(PAGE) { Ok(()) } else { Err(ZeResult::UNSUPPORTED_ALIGNMENT) }
 }
 
 /// The mapping that contains `address`, in any reservation.

@@ -3,12 +3,10 @@
 //! All check in this order: handles and pointers, enumerations, sizes, alignments, and then the range itself. Must
 //! never change anything when they return an error.
 
-use std::sync::Arc;
-
 use super::physical::PhysicalMemory;
-use super::reservation::{self, Reservation};
+use super::reservation::Reservation;
 use crate::discovery::{context::Context, device::Device};
-use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
+use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::ffi::{Address, Out, Pointer, handles::Handle};
 use crate::shared_memory::{PAGE, mapping::Access};
 
@@ -32,7 +30,6 @@ pub extern "C" fn reserve(context: Handle<Context>, start: Address, size: usize,
     call(|| {
         context.get()?;
         pointer.check()?;
-        check_range(start, size)?;
         pointer.write(Pointer::to(Reservation::reserve(start.number(), size)?))
     })
 }
@@ -42,7 +39,6 @@ pub extern "C" fn free(context: Handle<Context>, pointer: Address, size: usize) 
     call_teardown(|| {
         context.get()?;
         pointer.check()?;
-        check_range(pointer, size)?;
         Reservation::free(pointer.number(), size)
     })
 }
@@ -62,14 +58,7 @@ pub extern "C" fn map(
         let physical = physical.get()?;
         pointer.check()?;
         let access = Access::from_number(access).ok_or(ZeResult::INVALID_ENUMERATION)?;
-        check_range(pointer, size)?;
-        if !offset.is_multiple_of(PAGE) {
-            return Err(ZeResult::UNSUPPORTED_ALIGNMENT);
-        }
-        if offset.checked_add(size).is_none_or(|end| end > physical.size) {
-            return Err(ZeResult::INVALID_ARGUMENT);
-        }
-        reserved(pointer, size)?.map(pointer.number(), size, physical, offset, access)
+        Reservation::map(pointer.number(), size, physical, offset, access)
     })
 }
 
@@ -78,8 +67,7 @@ pub extern "C" fn unmap(context: Handle<Context>, pointer: Address, size: usize)
     call_teardown(|| {
         context.get()?;
         pointer.check()?;
-        check_range(pointer, size)?;
-        reserved(pointer, size)?.unmap(pointer.number(), size)
+        Reservation::unmap(pointer.number(), size)
     })
 }
 
@@ -95,8 +83,7 @@ pub extern "C" fn set_access_attribute(
         context.get()?;
         pointer.check()?;
         let access = Access::from_number(access).ok_or(ZeResult::INVALID_ENUMERATION)?;
-        check_range(pointer, size)?;
-        reserved(pointer, size)?.set_access(pointer.number(), size, access)
+        Reservation::set_access(pointer.number(), size, access)
     })
 }
 
@@ -114,25 +101,8 @@ pub extern "C" fn get_access_attribute(
         pointer.check()?;
         access.check()?;
         out_size.check()?;
-        check_range(pointer, size)?;
-        let (found, length) = reserved(pointer, size)?.access(pointer.number(), size);
+        let (found, length) = Reservation::access(pointer.number(), size)?;
         access.write(found as u32)?;
         out_size.write(length)
     })
-}
-
-/// The reservation that contains a range: `INVALID_ARGUMENT` if there is none.
-fn reserved(pointer: Address, size: usize) -> Outcome<Arc<Reservation>> {
-    reservation::find_range(pointer.number(), size).ok_or(ZeResult::INVALID_ARGUMENT)
-}
-
-/// `UNSUPPORTED_SIZE` or `UNSUPPORTED_ALIGNMENT` unless the range is one or more whole pages.
-fn check_range(pointer: Address, size: usize) -> Outcome {
-    if size == 0 || !size.is_multiple_of(PAGE) {
-        return Err(ZeResult::UNSUPPORTED_SIZE);
-    }
-    if !pointer.number().is_multiple_of(PAGE) {
-        return Err(ZeResult::UNSUPPORTED_ALIGNMENT);
-    }
-    Ok(())
 }

@@ -27,7 +27,7 @@ const PAUSES: u32 = 16;
 
 /// When a wait ends at the latest; [`NEVER`](Self::NEVER) is a deadline, too.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline(Option<Instant>);
+pub struct Deadline(Option<Instant>);
 
 /// A wait that has begun.
 pub(crate) struct Wait {
@@ -57,10 +57,10 @@ pub(crate) enum Next {
 
 impl Deadline {
     /// The deadline of a wait without a timeout.
-    pub(crate) const NEVER: Self = Self(None);
+    pub const NEVER: Self = Self(None);
 
     /// The deadline of a check without a wait.
-    pub(crate) fn now() -> Self {
+    pub fn now() -> Self {
         Self(Some(Instant::now()))
     }
 

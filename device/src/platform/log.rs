@@ -47,6 +47,6 @@ pub(crate) fn keep_reason<S: Into<String>>(code: u32, reason: impl FnOnce() -> S
 }
 
 /// The reason that was kept last, with the code that it is for. None is kept from now on.
-pub(crate) fn take_reason() -> Option<(u32, String)> {
+pub fn take_reason() -> Option<(u32, String)> {
     REASON.try_with(RefCell::take).ok().flatten()
 }

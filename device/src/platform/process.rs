@@ -53,7 +53,7 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
 
 /// Lets any process of the same user fetch the descriptors of this one, as Intel's driver does at context creation.
 /// Only the Yama security module needs it. Without that module the call fails, and fetching works anyway.
-pub(crate) fn allow_descriptor_fetch() {
+pub fn allow_descriptor_fetch() {
     // SAFETY: PR_SET_PTRACER takes plain numbers and touches no memory of ours.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }

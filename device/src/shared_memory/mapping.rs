@@ -11,7 +11,7 @@ use crate::ffi::result::{Outcome, ZeResult};
 /// The access to a page: `ze_memory_access_attribute_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Access {
+pub enum Access {
     /// `ZE_MEMORY_ACCESS_ATTRIBUTE_NONE`.
     None = 0,
     /// `ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE`.
