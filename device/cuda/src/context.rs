@@ -1,16 +1,17 @@
 //! Contexts: which one a thread uses, and what ends with one.
 //!
-//! All contexts share the address space and the context of the software device. A context owns its streams and its memory.
+//! All contexts share the address space of the software device. A context owns its streams and its memory.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
-use std::sync::Arc;
+use std::process;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use urscope_device::Device;
 
 use crate::arguments::Out;
-use crate::level_zero::{Handle, driver, initialise};
 use crate::objects::Objects;
 use crate::result::{Code, Outcome};
 use crate::stream::{self, Stream};
@@ -23,6 +24,9 @@ pub(crate) struct Context {
 
 static CONTEXTS: Objects<Context> = Objects::new();
 
+/// The process that has called `cuInit`.
+static INITIALISED: OnceLock<u32> = OnceLock::new();
+
 /// The primary contexts by device, with how often each is retained.
 static PRIMARY: Mutex<BTreeMap<i32, (u32, usize)>> = Mutex::new(BTreeMap::new());
 
@@ -31,22 +35,46 @@ thread_local! {
     static CURRENT: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
+/// `NOT_INITIALIZED` before `cuInit`, and as with the driver in a forked child of a process that called it.
+pub(crate) fn initialised() -> Outcome {
+    INITIALISED.get().filter(|process| **process == process::id()).map(drop).ok_or(Code::NOT_INITIALIZED)
+}
+
+/// `NO_DEVICE` if the process sees none.
+fn initialise() -> Outcome {
+    if INITIALISED.get().is_none() {
+        if urscope_device::devices().is_empty() {
+            return Err(Code::NO_DEVICE);
+        }
+        urscope_device::allow_descriptor_fetch();
+        // If another thread was faster, it is of the same process.
+        let _ = INITIALISED.set(process::id());
+    }
+    initialised()
+}
+
+/// The devices by ordinal.
+pub(crate) fn devices() -> Outcome<&'static [Arc<Device>]> {
+    initialised()?;
+    Ok(urscope_device::devices())
+}
+
 /// The handle of the thread's context, and the context: `INVALID_CONTEXT` if there is none.
 pub(crate) fn current() -> Outcome<(usize, Arc<Context>)> {
-    driver()?;
+    initialised()?;
     let handle = top();
     Ok((handle, get(handle)?))
 }
 
-/// The device of the thread's context, of Level Zero.
-pub(crate) fn current_device() -> Outcome<Handle> {
+/// The device of the thread's context.
+pub(crate) fn current_device() -> Outcome<Arc<Device>> {
     device(current()?.1.device)
 }
 
-/// A device of Level Zero: `INVALID_DEVICE` for an ordinal that there is not.
-pub(crate) fn device(ordinal: i32) -> Outcome<Handle> {
-    let devices = &driver()?.devices;
-    usize::try_from(ordinal).ok().and_then(|at| devices.get(at)).copied().ok_or(Code::INVALID_DEVICE)
+/// `INVALID_DEVICE` for an ordinal that there is not.
+pub(crate) fn device(ordinal: i32) -> Outcome<Arc<Device>> {
+    let devices = devices()?;
+    usize::try_from(ordinal).ok().and_then(|at| devices.get(at)).map(Arc::clone).ok_or(Code::INVALID_DEVICE)
 }
 
 fn get(handle: usize) -> Outcome<Arc<Context>> {
@@ -58,7 +86,7 @@ fn top() -> usize {
 }
 
 fn set_top(handle: usize) -> Outcome {
-    driver()?;
+    initialised()?;
     if handle != 0 {
         get(handle)?;
     }
@@ -74,7 +102,7 @@ fn set_top(handle: usize) -> Outcome {
 fn create(ordinal: i32) -> Outcome<usize> {
     let on = device(ordinal)?;
     let handle = CONTEXTS.add(Context { device: ordinal });
-    stream::add(Stream::default_of(handle, on)?);
+    stream::add(Stream::default_of(handle, on));
     Ok(handle)
 }
 
@@ -112,7 +140,7 @@ functions! {
         if flags == 0 { initialise() } else { Err(Code::INVALID_VALUE) }
     }
     7000 "cuDevicePrimaryCtxRetain" cuDevicePrimaryCtxRetain(context: Out<usize>, ordinal: i32) {
-        driver()?;
+        initialised()?;
         context.check()?;
         let mut primary = PRIMARY.lock();
         let handle = if let Some((count, handle)) = primary.get_mut(&ordinal) {
@@ -146,20 +174,20 @@ functions! {
         create_current(context, ordinal)
     }
     4000 "cuCtxDestroy" cuCtxDestroy_v2(context: usize) {
-        driver()?;
+        initialised()?;
         if PRIMARY.lock().values().any(|(_, primary)| *primary == context) {
             return Err(Code::INVALID_CONTEXT);
         }
         destroy(context)
     }
     4000 "cuCtxPushCurrent" cuCtxPushCurrent_v2(context: usize) {
-        driver()?;
+        initialised()?;
         get(context)?;
         CURRENT.with_borrow_mut(|stack| stack.push(context));
         Ok(())
     }
     4000 "cuCtxPopCurrent" cuCtxPopCurrent_v2(context: Out<usize>) {
-        driver()?;
+        initialised()?;
         let popped = CURRENT.with_borrow_mut(|stack| stack.pop()).ok_or(Code::INVALID_CONTEXT)?;
         context.write_optional(popped);
         Ok(())
@@ -168,7 +196,7 @@ functions! {
         set_top(context)
     }
     4000 "cuCtxGetCurrent" cuCtxGetCurrent(context: Out<usize>) {
-        driver()?;
+        initialised()?;
         context.write(top())
     }
     2000 "cuCtxGetDevice" cuCtxGetDevice(ordinal: Out<i32>) {
@@ -185,6 +213,7 @@ functions! {
         current().map(drop)
     }
     2000 "cuCtxSynchronize" cuCtxSynchronize() {
-        stream::synchronise_all(current()?.0)
+        stream::synchronise_all(current()?.0);
+        Ok(())
     }
 }

@@ -39,7 +39,7 @@ macro_rules! functions {
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, reason = "the name is that of a C symbol")]
         pub(crate) extern "C" fn $symbol($($argument: $type),*) -> crate::result::Code {
-            crate::result::call(|| $body)
+            crate::result::call(stringify!($symbol), || $body)
         }
     };
     (@of_thread $name:literal $per_thread:ident $symbol:ident ($($argument:ident: $type:ty),* $(,)?)) => {

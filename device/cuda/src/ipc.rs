@@ -11,12 +11,11 @@ use std::os::{fd::AsRawFd, unix::fs::FileExt};
 use std::process;
 
 use parking_lot::Mutex;
-use urscope_device::layout::IpcHandle;
+use urscope_device::{Allocation, layout::IpcHandle};
 
 use crate::arguments::Out;
 use crate::context::{current, current_device};
 use crate::exports::functions;
-use crate::level_zero::{driver, zeMemGetIpcHandle, zeMemOpenIpcHandle};
 use crate::memory::{self, Kind};
 use crate::result::{Code, Outcome};
 
@@ -94,8 +93,7 @@ fn open(memory: Out<usize>, handle: IpcHandle, flags: u32) -> Outcome {
     if let Some(base) = open_again(context, &handle)? {
         return memory.write(base);
     }
-    let mut base = 0;
-    zeMemOpenIpcHandle(driver()?.context, current_device()?, handle, 0, &mut base).map_err(|_| refusal(&handle))?;
+    let base = Allocation::open(current_device()?, &handle).map_err(|_| refusal(&handle))?;
     let (identity, size) = urscope_device::named(&handle.data).ok_or(Code::INVALID_VALUE)?;
     memory::add(base, size, Kind::Opened { identity, count: 1 })?;
     memory.write(base)
@@ -109,8 +107,7 @@ functions! {
         let mut bytes = IpcHandle { data: [0; 64] };
         memory::change(block.base, |block| {
             if !block.has_handle {
-                zeMemGetIpcHandle(driver()?.context, block.base, &mut bytes)?;
-                (block.handle, block.has_handle) = (Some(bytes), true);
+                (block.handle, block.has_handle) = (Some(Allocation::export(block.base)?), true);
             }
             bytes = block.handle.unwrap_or(bytes);
             Ok(true)

@@ -1,9 +1,10 @@
 //! `libcuda.so.1`: a stand-in for the CUDA driver on the software device.
 //!
 //! It shares memory and events between processes as the driver does, so that programs which do so run without a GPU. All
-//! of that is the software device's: this library calls its Level Zero functions ([`level_zero`]), in the same library, so
-//! that no tool sees these calls. What is added here is what CUDA promises otherwise: current contexts, the default stream,
-//! opens that are counted, addresses that are used again, memory that lives as long as its last reference.
+//! of that is the software device's, whose objects are used here without the functions of Level Zero: memory, events,
+//! streams. So no tool sees calls of Level Zero. What is added here is what CUDA promises otherwise: current contexts,
+//! the default stream, opens that are counted, addresses that are used again, memory that lives as long as its last
+//! reference.
 //!
 //! * [`arguments`] and [`result`]: the C boundary; [`exports`]: the list of functions that each module has.
 //! * [`context`], [`memory`], [`stream`], [`event`], [`ipc`], [`physical`], [`pool`]: the objects and their functions.
@@ -17,7 +18,6 @@ mod context;
 mod event;
 mod exports;
 mod ipc;
-mod level_zero;
 mod memory;
 mod objects;
 mod physical;

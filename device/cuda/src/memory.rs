@@ -8,15 +8,11 @@ use std::collections::BTreeMap;
 use std::{env, sync::LazyLock};
 
 use parking_lot::Mutex;
-use urscope_device::layout::{DeviceMemAllocDesc, IpcHandle};
+use urscope_device::{Allocation, layout::IpcHandle};
 
 use crate::arguments::Out;
 use crate::context::{current, current_device, device};
 use crate::exports::functions;
-use crate::level_zero::{
-    driver, zeMemAllocDevice, zeMemAllocHost, zeMemAllocShared, zeMemCloseIpcHandle, zeMemFree, zeMemPutIpcHandle,
-    zeroed,
-};
 use crate::result::{Code, Outcome};
 use crate::{ipc, physical, stream};
 
@@ -142,7 +138,7 @@ pub(crate) fn allocate(kind: Kind, size: usize) -> Outcome<usize> {
     }
     let base = make(kind, size, of.device).or_else(|_| {
         let freed = std::mem::take(&mut *FREED.lock());
-        freed.into_iter().try_for_each(|block| zeMemFree(driver()?.context, block.base))?;
+        freed.into_iter().try_for_each(|block| Allocation::free(block.base))?;
         make(kind, size, of.device)
     })?;
     add(base, size, kind)?;
@@ -151,15 +147,13 @@ pub(crate) fn allocate(kind: Kind, size: usize) -> Outcome<usize> {
 
 /// Makes new memory on a device, or of the host.
 fn make(kind: Kind, size: usize, ordinal: i32) -> Outcome<usize> {
-    let (context, on, mut base) = (driver()?.context, device(ordinal)?, 0);
-    let desc: DeviceMemAllocDesc = zeroed();
-    let made = match kind {
-        Kind::Host => zeMemAllocHost(context, &zeroed(), size, 0, &mut base),
-        Kind::Managed => zeMemAllocShared(context, &desc, &zeroed(), size, 0, on, &mut base),
-        _ => zeMemAllocDevice(context, &desc, size, 0, on, &mut base),
+    let device = device(ordinal)?;
+    let (kind, device) = match kind {
+        Kind::Host => (urscope_device::Kind::Host, None),
+        Kind::Managed => (urscope_device::Kind::Shared, Some(device)),
+        _ => (urscope_device::Kind::Device, Some(device)),
     };
-    made.map_err(|_| Code::OUT_OF_MEMORY)?;
-    Ok(base)
+    Allocation::allocate(kind, device, size).map_err(|_| Code::OUT_OF_MEMORY)
 }
 
 /// Frees the memory that begins at an address: `INVALID_VALUE` if there is none or `accepts` refuses it.
@@ -182,34 +176,32 @@ pub(crate) fn close(base: usize) -> Outcome {
 
 /// Ends a block that is no longer live. Work that was submitted keeps its pages.
 fn end(block: Block) -> Outcome {
-    let context = driver()?.context;
-    match block.kind {
-        Kind::Opened { .. } | Kind::Imported(_) => zeMemCloseIpcHandle(context, block.base),
-        Kind::Device if *KEEPS_FREED => {
-            let Some(handle) = block.handle else { return zeMemFree(context, block.base) };
+    match (block.kind, block.handle) {
+        (Kind::Opened { .. } | Kind::Imported(_), _) => Allocation::close(block.base)?,
+        (Kind::Device, Some(handle)) if *KEEPS_FREED => {
             // What was submitted must not write to the memory that comes next.
-            stream::synchronise_all(block.context)?;
+            stream::synchronise_all(block.context);
             if block.has_handle {
-                zeMemPutIpcHandle(context, handle)?;
+                Allocation::put(&handle);
             }
             ipc::mark(&handle, false);
             FREED.lock().push(block);
-            Ok(())
         }
-        Kind::Pool { .. } if block.has_handle => {
+        (Kind::Pool { .. }, _) if block.has_handle => {
             // As with the driver, its pointer may be imported even now.
             FREED.lock().push(block);
-            Ok(())
         }
-        _ => zeMemFree(context, block.base),
+        _ => Allocation::free(block.base)?,
     }
+    Ok(())
 }
 
 /// Ends the freed memory of a pool.
 pub(crate) fn end_freed(pool: usize) -> Outcome {
     let of_pool = |block: &mut Block| block.kind == Kind::Pool { shared: Some(pool) };
     let freed: Vec<_> = FREED.lock().extract_if(.., of_pool).collect();
-    freed.into_iter().try_for_each(|block| zeMemFree(driver()?.context, block.base))
+    freed.into_iter().try_for_each(|block| Allocation::free(block.base))?;
+    Ok(())
 }
 
 /// Ends the memory of a context.

@@ -2,21 +2,15 @@
 //!
 //! Memory lives until its handles are released and it is mapped nowhere, in any process.
 
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::{collections::BTreeMap, ffi::c_int, fs::OpenOptions, sync::Arc};
 
 use parking_lot::Mutex;
-use urscope_device::layout::{
-    ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd, PhysicalMemDesc, PhysicalMemProperties,
-};
+use urscope_device::{Kind, PhysicalMemory, Reservation};
 
 use crate::arguments::{In, Out};
-use crate::context::{current_device, device};
+use crate::context::{current_device, device, initialised};
 use crate::exports::functions;
-use crate::level_zero::{
-    Handle, driver, zePhysicalMemCreate, zePhysicalMemDestroy, zePhysicalMemGetProperties, zeVirtualMemFree,
-    zeVirtualMemMap, zeVirtualMemReserve, zeVirtualMemSetAccessAttribute, zeVirtualMemUnmap, zeroed,
-};
 use crate::objects::Objects;
 use crate::result::{Code, Outcome};
 
@@ -24,12 +18,6 @@ use crate::result::{Code, Outcome};
 const GRANULARITY: usize = 2 << 20;
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
 pub(crate) const DESCRIPTOR: u32 = 1;
-/// `ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD`.
-const OPAQUE_FD: u32 = 1;
-/// `ze_structure_type_t` of the extensions.
-const EXPORT_DESC: u32 = 0x18;
-const IMPORT_FD: u32 = 0x19;
-const EXPORT_FD: u32 = 0x1a;
 
 /// `CUmemLocation`.
 #[derive(Clone, Copy)]
@@ -63,18 +51,9 @@ pub(crate) struct Access {
 
 /// Memory without an address.
 pub(crate) struct Physical {
-    memory: Handle,
+    memory: Arc<PhysicalMemory>,
     size: usize,
     properties: Properties,
-}
-
-impl Drop for Physical {
-    fn drop(&mut self) {
-        if let Ok(driver) = driver() {
-            // It cannot fail for live memory.
-            let _ = zePhysicalMemDestroy(driver.context, self.memory);
-        }
-    }
 }
 
 impl Physical {
@@ -86,22 +65,13 @@ impl Physical {
     }
 
     fn create(size: usize, properties: Properties) -> Outcome<Self> {
-        let mut export = ExternalMemoryExportDesc { s_type: EXPORT_DESC, flags: OPAQUE_FD, ..zeroed() };
-        let p_next = (&raw mut export).cast();
-        let desc = PhysicalMemDesc { p_next, flags: 1, size, ..zeroed() };
-        let mut memory = 0;
-        zePhysicalMemCreate(driver()?.context, device(properties.location.id)?, &desc, &mut memory)?;
-        Ok(Self { memory, size, properties })
+        let memory = PhysicalMemory::make(size, Kind::Device, Some(device(properties.location.id)?), true)?;
+        Ok(Self { memory: Arc::new(memory), size, properties })
     }
 
     /// A new descriptor of the memory, which the caller owns. As with the driver, each is of another open file.
     pub(crate) fn export(&self) -> Outcome<c_int> {
-        let mut export = ExternalMemoryExportFd { s_type: EXPORT_FD, flags: OPAQUE_FD, ..zeroed() };
-        let mut properties = PhysicalMemProperties { p_next: (&raw mut export).cast(), ..zeroed() };
-        zePhysicalMemGetProperties(driver()?.context, self.memory, &mut properties)?;
-        // SAFETY: the software device returns a descriptor that belongs to the caller.
-        let shared = unsafe { OwnedFd::from_raw_fd(export.fd) };
-        let path = format!("/proc/self/fd/{}", shared.as_raw_fd());
+        let path = format!("/proc/self/fd/{}", self.memory.export()?.as_raw_fd());
         let opened = OpenOptions::new().read(true).write(true).open(path).map_err(|_| Code::OUT_OF_MEMORY)?;
         Ok(opened.into_raw_fd())
     }
@@ -112,10 +82,8 @@ impl Physical {
         let device = current_device()?;
         let size =
             urscope_device::exported_size(descriptor).filter(|size| accepts(*size)).ok_or(Code::INVALID_VALUE)?;
-        let mut import = ExternalMemoryImportFd { s_type: IMPORT_FD, flags: OPAQUE_FD, fd: descriptor, ..zeroed() };
-        let desc = PhysicalMemDesc { p_next: (&raw mut import).cast(), flags: 1, size, ..zeroed() };
-        let mut memory = 0;
-        zePhysicalMemCreate(driver()?.context, device, &desc, &mut memory).map_err(|_| Code::INVALID_VALUE)?;
+        let memory = PhysicalMemory::import(descriptor, size, Kind::Device, Some(device));
+        let memory = Arc::new(memory.map_err(|_| Code::INVALID_VALUE)?);
         let location = Location { kind: 1, id: crate::context::current()?.1.device };
         let properties = Properties { kind: 1, handle_types: DESCRIPTOR, location, windows: 0, flags: [0; 8] };
         Ok(Self { memory, size, properties })
@@ -186,7 +154,7 @@ fn add(memory: Physical) -> u64 {
 
 /// `INVALID_VALUE` if there is none.
 fn get(handle: u64) -> Outcome<Arc<Owned>> {
-    driver()?;
+    initialised()?;
     HANDLES.get(handle as usize).map_err(|_| Code::INVALID_VALUE)
 }
 
@@ -198,7 +166,7 @@ functions! {
         granularity.write(GRANULARITY)
     }
     10020 "cuMemCreate" cuMemCreate(handle: Out<u64>, size: usize, properties: In<Properties>, _flags: u64) {
-        driver()?;
+        initialised()?;
         handle.check()?;
         let properties = properties.read()?;
         check_size(size)?;
@@ -214,7 +182,7 @@ functions! {
         if *count == 0 { HANDLES.remove(handle as usize).map(drop) } else { Ok(()) }
     }
     11000 "cuMemRetainAllocationHandle" cuMemRetainAllocationHandle(handle: Out<u64>, address: usize) {
-        driver()?;
+        initialised()?;
         handle.check()?;
         let (_, view) = view(address).ok_or(Code::INVALID_VALUE)?;
         let known = HANDLES.all().into_iter().find(|(_, owned)| Arc::ptr_eq(&owned.memory, &view.memory));
@@ -234,19 +202,18 @@ functions! {
     10020 "cuMemAddressReserve" cuMemAddressReserve(
         address: Out<usize>, size: usize, _alignment: usize, wanted: usize, _flags: u64,
     ) {
-        let driver = driver()?;
+        initialised()?;
         address.check()?;
         check_size(size)?;
-        let mut reserved = 0;
-        zeVirtualMemReserve(driver.context, wanted, size, &mut reserved)?;
-        address.write(reserved)
+        address.write(Reservation::reserve(wanted, size)?)
     }
     10020 "cuMemAddressFree" cuMemAddressFree(address: usize, size: usize) {
-        let driver = driver()?;
+        initialised()?;
         if VIEWS.lock().range(address..address.saturating_add(size)).next().is_some() {
             return Err(Code::INVALID_VALUE);
         }
-        zeVirtualMemFree(driver.context, address, size)
+        Reservation::free(address, size)?;
+        Ok(())
     }
     10020 "cuMemMap" cuMemMap(address: usize, size: usize, offset: usize, handle: u64, _flags: u64) {
         let memory = Arc::clone(&get(handle)?.memory);
@@ -254,20 +221,20 @@ functions! {
         if offset != 0 || size > memory.size {
             return Err(Code::INVALID_VALUE);
         }
-        zeVirtualMemMap(driver()?.context, address, size, memory.memory, 0, 0)?;
+        Reservation::map(address, size, Arc::clone(&memory.memory), 0, urscope_device::Access::None)?;
         VIEWS.lock().insert(address, View { size, memory, is_accessible: false });
         Ok(())
     }
     10020 "cuMemUnmap" cuMemUnmap(address: usize, size: usize) {
-        let context = driver()?.context;
+        initialised()?;
         let mut views = VIEWS.lock();
         let found = within(&views, address, size)?;
-        zeVirtualMemUnmap(context, address, size)?;
+        Reservation::unmap(address, size)?;
         views.retain(|base, _| !found.contains(base));
         Ok(())
     }
     10020 "cuMemSetAccess" cuMemSetAccess(address: usize, size: usize, access: In<Access>, count: usize) {
-        let context = driver()?.context;
+        initialised()?;
         let mut views = VIEWS.lock();
         let found = within(&views, address, size)?;
         for index in 0..count {
@@ -275,14 +242,13 @@ functions! {
             if location.kind == 1 {
                 device(location.id)?;
             }
-            // Of Level Zero: none, read and write, read only.
-            let attribute = match flags {
-                0 => 0,
-                1 => 2,
-                3 => 1,
+            let access = match flags {
+                0 => urscope_device::Access::None,
+                1 => urscope_device::Access::ReadOnly,
+                3 => urscope_device::Access::ReadWrite,
                 _ => return Err(Code::INVALID_VALUE),
             };
-            zeVirtualMemSetAccessAttribute(context, address, size, attribute)?;
+            Reservation::set_access(address, size, access)?;
             for (_, view) in views.iter_mut().filter(|(base, _)| found.contains(base)) {
                 view.is_accessible = flags != 0;
             }
@@ -300,7 +266,7 @@ functions! {
         shareable.write(owned.memory.export()?)
     }
     10020 "cuMemImportFromShareableHandle" cuMemImportFromShareableHandle(handle: Out<u64>, shareable: usize, kind: u32) {
-        driver()?;
+        initialised()?;
         handle.check()?;
         if kind != DESCRIPTOR {
             return Err(Code::INVALID_VALUE);

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{collections::BTreeMap, ffi::c_int};
 
 use parking_lot::Mutex;
-use urscope_device::layout::IpcHandle;
+use urscope_device::{Allocation, layout::IpcHandle};
 
 use crate::arguments::{In, Out};
-use crate::context::{current, current_device, device};
+use crate::context::{current, current_device, device, initialised};
 use crate::exports::functions;
-use crate::level_zero::{driver, zeMemGetIpcHandle, zeMemOpenIpcHandle};
 use crate::memory::{self, Kind};
 use crate::objects::Objects;
 use crate::physical::{Access, DESCRIPTOR, Location, Physical};
@@ -72,7 +71,7 @@ fn allocate(memory: Out<usize>, size: usize, pool: usize, stream: usize) -> Outc
 
 /// `INVALID_VALUE` if there is none.
 fn get(pool: usize) -> Outcome<std::sync::Arc<Pool>> {
-    driver()?;
+    initialised()?;
     POOLS.get(pool).map_err(|_| Code::INVALID_VALUE)
 }
 
@@ -84,7 +83,7 @@ functions! {
         pool.write(default_pool(ordinal)?)
     }
     11020 "cuMemPoolCreate" cuMemPoolCreate(pool: Out<usize>, properties: In<Properties>) {
-        driver()?;
+        initialised()?;
         pool.check()?;
         let properties = properties.read()?;
         if properties.kind != 1 || properties.handle_types & !DESCRIPTOR != 0 {
@@ -95,7 +94,7 @@ functions! {
         pool.write(POOLS.add(Pool::new(page, false)))
     }
     11020 "cuMemPoolDestroy" cuMemPoolDestroy(pool: usize) {
-        driver()?;
+        initialised()?;
         if DEFAULT.lock().values().any(|default| *default == pool) {
             return Err(Code::INVALID_VALUE);
         }
@@ -136,7 +135,7 @@ functions! {
     11020 "cuMemPoolImportFromShareableHandle" cuMemPoolImportFromShareableHandle(
         pool: Out<usize>, shareable: usize, kind: u32, _flags: u64,
     ) {
-        driver()?;
+        initialised()?;
         pool.check()?;
         if kind != DESCRIPTOR {
             return Err(Code::INVALID_VALUE);
@@ -145,14 +144,13 @@ functions! {
         pool.write(POOLS.add(Pool::new(Some(page), true)))
     }
     11020 "cuMemPoolExportPointer" cuMemPoolExportPointer(data: Out<IpcHandle>, address: usize) {
-        driver()?;
+        initialised()?;
         data.check()?;
         let is_exported = |pool| get(pool).is_ok_and(|pool| pool.is_exported.load(Ordering::Relaxed));
         let is_of_exported = |kind| matches!(kind, Kind::Pool { shared: Some(pool) } if is_exported(pool));
         let block = memory::find(address).filter(|block| is_of_exported(block.kind));
         let base = block.ok_or(Code::INVALID_VALUE)?.base;
-        let mut bytes = IpcHandle { data: [0; 64] };
-        zeMemGetIpcHandle(driver()?.context, base, &mut bytes)?;
+        let bytes = Allocation::export(base)?;
         memory::change(base, |block| {
             block.has_handle = true;
             Ok(true)
@@ -168,8 +166,7 @@ functions! {
             return memory.write(base);
         }
         let (_, size) = urscope_device::named(&data.data).filter(|_| pool.is_imported).ok_or(Code::INVALID_VALUE)?;
-        let mut base = 0;
-        zeMemOpenIpcHandle(driver()?.context, current_device()?, data, 0, &mut base).map_err(|_| Code::INVALID_VALUE)?;
+        let base = Allocation::open(current_device()?, &data)?;
         memory::add(base, size, Kind::Imported(data.data))?;
         memory.write(base)
     }

@@ -2,12 +2,9 @@
 
 use std::{ffi::c_char, thread};
 
-use urscope_device::layout::{DeviceMemoryProperties, DeviceProperties};
-
 use crate::arguments::{In, Out};
-use crate::context::{current, device};
+use crate::context::{current, device, devices, initialised};
 use crate::exports::functions;
-use crate::level_zero::{driver, zeDeviceCanAccessPeer, zeDeviceGetMemoryProperties, zeDeviceGetProperties, zeroed};
 use crate::memory::{self, Block, Kind};
 use crate::physical;
 use crate::result::{Code, Outcome};
@@ -77,15 +74,7 @@ const MULTIPROCESSORS: i32 = 16;
 const PCI_BUS: i32 = 33;
 
 fn total(ordinal: i32) -> Outcome<usize> {
-    let mut properties: DeviceMemoryProperties = zeroed();
-    zeDeviceGetMemoryProperties(device(ordinal)?, &mut 1, &mut properties)?;
-    Ok(properties.total_size as usize)
-}
-
-fn uuid(to: Out<[u8; 16]>, ordinal: i32) -> Outcome {
-    let mut properties: DeviceProperties = zeroed();
-    zeDeviceGetProperties(device(ordinal)?, &mut properties)?;
-    to.write(properties.uuid)
+    Ok(device(ordinal)?.memory_size() as usize)
 }
 
 /// Writes a text with its NUL, cut to `length` bytes.
@@ -150,7 +139,7 @@ functions! {
         version.write(VERSION)
     }
     2000 "cuDeviceGetCount" cuDeviceGetCount(count: Out<i32>) {
-        count.write(driver()?.devices.len() as i32)
+        count.write(devices()?.len() as i32)
     }
     2000 "cuDeviceGet" cuDeviceGet(to: Out<i32>, ordinal: i32) {
         device(ordinal)?;
@@ -161,10 +150,10 @@ functions! {
         write_text(name, length, "urscope software device")
     }
     9020 "cuDeviceGetUuid" cuDeviceGetUuid(to: Out<[u8; 16]>, ordinal: i32) {
-        uuid(to, ordinal)
+        to.write(device(ordinal)?.uuid())
     }
     11040 "cuDeviceGetUuid" cuDeviceGetUuid_v2(to: Out<[u8; 16]>, ordinal: i32) {
-        uuid(to, ordinal)
+        to.write(device(ordinal)?.uuid())
     }
     3020 "cuDeviceTotalMem" cuDeviceTotalMem_v2(bytes: Out<usize>, ordinal: i32) {
         bytes.write(total(ordinal)?)
@@ -194,14 +183,13 @@ functions! {
         write_text(id, length, &pci_bus_id(ordinal))
     }
     4010 "cuDeviceGetByPCIBusId" cuDeviceGetByPCIBusId(to: Out<i32>, id: In<c_char>) {
-        let (count, id) = (driver()?.devices.len() as i32, id.text()?);
+        let (count, id) = (devices()?.len() as i32, id.text()?);
         let found = (0..count).find(|ordinal| pci_bus_id(*ordinal).eq_ignore_ascii_case(&id));
         to.write(found.ok_or(Code::INVALID_DEVICE)?)
     }
     4000 "cuDeviceCanAccessPeer" cuDeviceCanAccessPeer(possible: Out<i32>, ordinal: i32, peer: i32) {
-        let mut can = 0;
-        zeDeviceCanAccessPeer(device(ordinal)?, device(peer)?, &mut can)?;
-        possible.write(i32::from(can != 0 && ordinal != peer))
+        let can = device(ordinal)?.can_access_peer(&device(peer)?);
+        possible.write(i32::from(can && ordinal != peer))
     }
     5050 "cuCtxGetStreamPriorityRange" cuCtxGetStreamPriorityRange(least: Out<i32>, greatest: Out<i32>) {
         current()?;
@@ -210,14 +198,14 @@ functions! {
         Ok(())
     }
     4000 "cuPointerGetAttribute" cuPointerGetAttribute(value: Out<u64>, number: i32, address: usize) {
-        driver()?;
+        initialised()?;
         let found = known(address).ok_or(Code::INVALID_VALUE)?;
         attribute(value, number, address, Some(&found))
     }
     7000 "cuPointerGetAttributes" cuPointerGetAttributes(
         count: u32, numbers: In<i32>, values: In<Out<u64>>, address: usize,
     ) {
-        driver()?;
+        initialised()?;
         let found = known(address);
         (0..count as usize).try_for_each(|at| {
             attribute(values.element(at)?, numbers.element(at)?, address, found.as_ref())

@@ -64,13 +64,27 @@ impl From<ZeResult> for Code {
     }
 }
 
-/// Runs the body of a C function.
-pub(crate) fn call(body: impl FnOnce() -> Outcome) -> Code {
-    match catch_unwind(AssertUnwindSafe(body)) {
+/// Runs the body of a C function. With `ZE_SOFT_LOG=1`, a line on stderr says why it refuses the call.
+pub(crate) fn call(name: &str, body: impl FnOnce() -> Outcome) -> Code {
+    // Of a step that was refused in a call that succeeded.
+    urscope_device::take_reason();
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => Code::SUCCESS,
         Ok(Err(code)) => code,
         Err(_) => Code::UNKNOWN,
+    };
+    if !matches!(code, Code::SUCCESS | Code::NOT_READY) {
+        say_why(name, code);
     }
+    code
+}
+
+#[cold]
+fn say_why(name: &str, code: Code) {
+    let Some((_, known, text)) = TEXTS.iter().find(|(known, ..)| *known == code) else { return };
+    let [known, text] = [known, text].map(|text| text.trim_end_matches('\0'));
+    let reason = urscope_device::take_reason().map_or_else(|| text.to_owned(), |(_, reason)| reason);
+    urscope_device::note(&format!("{name}: {reason} ({known})"));
 }
 
 crate::exports::functions! {

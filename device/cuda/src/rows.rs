@@ -1,13 +1,12 @@
 //! Copies and sets of rows of memory, which may lie in planes.
 
-use urscope_device::layout::CopyRegion;
+use urscope_device::{Address, Region, Work};
 
 use crate::arguments::In;
 use crate::exports::functions;
-use crate::level_zero::{zeCommandListAppendMemoryCopyRegion, zeCommandListAppendMemoryFill};
 use crate::memory::check;
 use crate::result::{Code, Outcome};
-use crate::stream::{Stream, at_once, of};
+use crate::stream::{Stream, at_once, check_given, of, values};
 
 /// One side of `CUDA_MEMCPY2D`.
 #[derive(Clone, Copy)]
@@ -93,23 +92,23 @@ impl Side {
         (row, row.saturating_mul(rows))
     }
 
-    /// `INVALID_VALUE` unless all of it is memory of the device, where the caller says so.
+    /// `INVALID_VALUE` for addresses that there cannot be, and unless all of it is memory of the device, where the caller
+    /// says so.
     fn check(&self, copy: &Copy3d) -> Outcome {
         let (row, plane) = self.pitches(copy);
         let before = (self.z + copy.depth - 1).checked_mul(plane).zip((self.y + copy.height - 1).checked_mul(row));
         let end = before.and_then(|(planes, rows)| planes.checked_add(rows)?.checked_add(self.x + copy.width));
-        if self.kind == 2 { check(self.device, end.ok_or(Code::INVALID_VALUE)?) } else { Ok(()) }
+        let at = self.address()?;
+        let end = end.filter(|end| at.checked_add(*end).is_some()).ok_or(Code::INVALID_VALUE)?;
+        if self.kind == 2 { check(self.device, end) } else { Ok(()) }
     }
 
-    fn region(&self, copy: &Copy3d) -> CopyRegion {
-        CopyRegion {
-            origin_x: self.x as u32,
-            origin_y: self.y as u32,
-            origin_z: self.z as u32,
-            width: copy.width as u32,
-            height: copy.height as u32,
-            depth: copy.depth as u32,
-        }
+    /// What it describes of the memory at its address.
+    fn region(&self, address: usize, copy: &Copy3d) -> Region {
+        let (row, plane) = self.pitches(copy);
+        let (origin, extent) = ([self.x, self.y, self.z], [copy.width, copy.height, copy.depth]);
+        // SAFETY: cuda.h promises that commands may access this memory until they have completed.
+        unsafe { Region::at(Address::new(address), origin, extent, [row, plane]) }
     }
 }
 
@@ -122,23 +121,9 @@ fn copy(copy: impl Into<Copy3d>, stream: &Stream) -> Outcome {
     let (to_at, from_at) = (to.address()?, from.address()?);
     to.check(&copy)?;
     from.check(&copy)?;
-    stream.submit(|list| {
-        let ((to_row, to_plane), (from_row, from_plane)) = (to.pitches(&copy), from.pitches(&copy));
-        zeCommandListAppendMemoryCopyRegion(
-            list,
-            to_at,
-            &to.region(&copy),
-            to_row as u32,
-            to_plane as u32,
-            from_at,
-            &from.region(&copy),
-            from_row as u32,
-            from_plane as u32,
-            0,
-            0,
-            None,
-        )
-    })?;
+    check_given([to_at, from_at])?;
+    let work = Work::copy_region(to.region(to_at, &copy), from.region(from_at, &copy));
+    stream.submit(|commands| commands.perform(work))?;
     stream.wait_for_pageable([to_at, from_at])
 }
 
@@ -161,11 +146,9 @@ fn set(rows: Rows, value: u32, stream: &Stream) -> Outcome {
     }
     let end = (height - 1).checked_mul(pitch).and_then(|before| before.checked_add(length));
     check(to, end.ok_or(Code::INVALID_VALUE)?)?;
-    stream.submit(|list| {
-        (0..height).try_for_each(|row| {
-            zeCommandListAppendMemoryFill(list, to + row * pitch, &value, width, length, 0, 0, None)
-        })
-    })
+    // SAFETY: `check` has found all of this memory, which the caller lets commands write.
+    let row = |number| unsafe { values(to + number * pitch, value, width, length) };
+    stream.submit(|commands| (0..height).try_for_each(|number| commands.perform(row(number))))
 }
 
 functions! {

@@ -1,4 +1,4 @@
-//! Streams, and what is submitted to them. Each is an immediate command list, which executes in order.
+//! Streams, and what is submitted to them. Each has a stream of the software device, which executes in order.
 //!
 //! The legacy default stream waits for the other streams of its context that do not refuse that, and they for it.
 
@@ -9,17 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use urscope_device::layout::{CommandQueueDesc, EventCounterBasedDesc};
+use urscope_device::{
+    Address, Argument, Deadline, Device, Event, HostFunction, Priority, Queue, UserData, Work, ZeResult,
+};
 
 use crate::arguments::Out;
-use crate::context::{current, current_device};
+use crate::context::{current, current_device, initialised};
 use crate::exports::{functions, is_stream_of_thread};
-use crate::level_zero::{
-    Handle, HostFunction, driver, zeCommandListAppendHostFunction, zeCommandListAppendMemoryCopy,
-    zeCommandListAppendMemoryFill, zeCommandListAppendSignalEvent, zeCommandListAppendWaitOnEvents,
-    zeCommandListCreateImmediate, zeCommandListDestroy, zeCommandListHostSynchronize, zeEventCounterBasedCreate,
-    zeEventDestroy, zeroed,
-};
 use crate::memory::{self, check};
 use crate::objects::Objects;
 use crate::result::{Code, Outcome};
@@ -29,16 +25,16 @@ const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
-/// The queues that streams are spread over.
+/// The queues that streams are spread over: those of the group with ordinal 0.
 const QUEUES: u32 = 4;
 
 pub(crate) struct Stream {
     context: usize,
-    pub list: Handle,
+    commands: Arc<urscope_device::Stream>,
     flags: u32,
     is_default: bool,
     /// The event by which the default stream and the others wait for each other.
-    mark: Handle,
+    mark: Arc<Event>,
     /// Of a stream that the default stream waits for: whether it has work that this has not waited for.
     has_news: AtomicBool,
     /// How often work was submitted to the default stream, and the last of it that this one has waited for.
@@ -56,20 +52,16 @@ thread_local! {
 }
 
 impl Stream {
-    fn new(context: usize, device: Handle, flags: u32, is_default: bool) -> Outcome<Self> {
+    fn new(context: usize, device: Arc<Device>, flags: u32, is_default: bool) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let driver = driver()?;
-        let desc = CommandQueueDesc { index: NEXT.fetch_add(1, Ordering::Relaxed) % QUEUES, mode: 2, ..zeroed() };
-        let (mut list, mut mark) = (0, 0);
-        zeCommandListCreateImmediate(driver.context, device, &desc, &mut list)?;
-        let desc = EventCounterBasedDesc { flags: 1, ..zeroed() };
-        zeEventCounterBasedCreate(driver.context, device, &desc, &mut mark)?;
+        let queue = Queue { ordinal: 0, index: NEXT.fetch_add(1, Ordering::Relaxed) % QUEUES };
+        let commands = urscope_device::Stream::new(device, queue, Priority::Normal);
         let (has_news, submitted) = (AtomicBool::new(false), AtomicU64::new(0));
-        Ok(Self { context, list, flags, is_default, mark, has_news, submitted })
+        Self { context, commands, flags, is_default, mark: Arc::new(Event::counter()), has_news, submitted }
     }
 
     /// The legacy default stream of a new context.
-    pub(crate) fn default_of(context: usize, device: Handle) -> Outcome<Self> {
+    pub(crate) fn default_of(context: usize, device: Arc<Device>) -> Self {
         Self::new(context, device, 0, true)
     }
 
@@ -77,8 +69,8 @@ impl Stream {
         self.flags & NON_BLOCKING == 0
     }
 
-    /// Submits what comes after all that the stream has to wait for. `append` gets its list.
-    pub(crate) fn submit(&self, append: impl FnOnce(Handle) -> Outcome) -> Outcome {
+    /// Submits what comes after all that the stream has to wait for.
+    pub(crate) fn submit(&self, append: impl FnOnce(&Arc<urscope_device::Stream>) -> Result<(), ZeResult>) -> Outcome {
         let _order = ORDER.lock();
         let others = || STREAMS.all().into_iter().filter(|(_, other)| other.context == self.context && other.joins());
         if self.is_default {
@@ -95,35 +87,35 @@ impl Stream {
             }
             self.has_news.store(true, Ordering::Relaxed);
         }
-        append(self.list)
+        append(&self.commands)?;
+        Ok(())
     }
 
     /// What is submitted to `other` from now on waits for what was submitted to this stream.
     fn precede(&self, other: &Self) -> Outcome {
-        if zeCommandListHostSynchronize(self.list, 0).is_ok() {
-            return Ok(());
+        if !self.commands.synchronize(Deadline::now()) {
+            self.commands.signal(Arc::clone(&self.mark))?;
+            other.commands.wait_for(Arc::clone(&self.mark))?;
         }
-        zeCommandListAppendSignalEvent(self.list, self.mark)?;
-        zeCommandListAppendWaitOnEvents(other.list, 1, &self.mark)
+        Ok(())
     }
 
     /// Waits for a copy whose sides are at these addresses, if one of them is pageable memory of the host: as with the driver, its
     /// "asynchronous" copy has read or written it when the call returns (CUDA Driver API, "API synchronization behavior").
     pub(crate) fn wait_for_pageable(&self, sides: [usize; 2]) -> Outcome {
-        if sides.into_iter().any(memory::is_pageable) { self.wait(u64::MAX) } else { Ok(()) }
+        if sides.into_iter().any(memory::is_pageable) { self.wait(Deadline::NEVER) } else { Ok(()) }
     }
 
-    fn wait(&self, timeout: u64) -> Outcome {
+    fn wait(&self, deadline: Deadline) -> Outcome {
         self.submit(|_| Ok(()))?;
-        zeCommandListHostSynchronize(self.list, timeout)
+        if self.commands.synchronize(deadline) { Ok(()) } else { Err(Code::NOT_READY) }
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // What was submitted completes. Neither can fail for a live list and its event.
-        let _ = zeCommandListDestroy(self.list);
-        let _ = zeEventDestroy(self.mark);
+        // What was submitted completes.
+        self.commands.close();
     }
 }
 
@@ -150,7 +142,7 @@ fn of_thread(context: usize) -> Outcome<Arc<Stream>> {
     if let Some(stream) = known.and_then(|handle| STREAMS.get(handle).ok()) {
         return Ok(stream);
     }
-    let handle = add(Stream::new(context, current_device()?, 0, false)?);
+    let handle = add(Stream::new(context, current_device()?, 0, false));
     OF_THREAD.with_borrow_mut(|streams| streams.insert(context, handle));
     STREAMS.get(handle)
 }
@@ -160,8 +152,10 @@ fn of_context(context: usize) -> impl Iterator<Item = (usize, Arc<Stream>)> {
 }
 
 /// Waits for everything that was submitted to the streams of a context.
-pub(crate) fn synchronise_all(context: usize) -> Outcome {
-    of_context(context).try_for_each(|(_, stream)| zeCommandListHostSynchronize(stream.list, u64::MAX))
+pub(crate) fn synchronise_all(context: usize) {
+    for (_, stream) in of_context(context) {
+        stream.commands.synchronize(Deadline::NEVER);
+    }
 }
 
 /// Ends the streams of a context.
@@ -191,15 +185,34 @@ fn copy(to: usize, from: usize, size: usize, sides: Sides, stream: &Stream) -> O
     if size == 0 {
         return Ok(());
     }
-    stream.submit(|list| zeCommandListAppendMemoryCopy(list, to, from, size, 0, 0, None))?;
+    check_given([to, from])?;
+    // SAFETY: cuda.h promises memory of this size at both addresses, which commands may access until they have
+    // completed.
+    let work = unsafe { Work::copy(Address::new(to), Address::new(from), Argument::new(size)) };
+    stream.submit(|commands| commands.perform(work))?;
     stream.wait_for_pageable([to, from])
+}
+
+/// `INVALID_VALUE` if an address of a copy is NULL.
+pub(crate) fn check_given(sides: [usize; 2]) -> Outcome {
+    if sides.contains(&0) { Err(Code::INVALID_VALUE) } else { Ok(()) }
 }
 
 /// Submits to the default stream, and waits for it.
 pub(crate) fn at_once(submit: impl FnOnce(&Stream) -> Outcome) -> Outcome {
     let stream = of(0)?;
     submit(&stream)?;
-    stream.wait(u64::MAX)
+    stream.wait(Deadline::NEVER)
+}
+
+/// Repeats the lowest `width` bytes of a value in `size` bytes.
+///
+/// # Safety
+/// As for [`Address::new`], for all of these bytes.
+pub(crate) unsafe fn values(to: usize, value: u32, width: usize, size: usize) -> Work {
+    let pattern = value.to_le_bytes().into_iter().take(width).collect();
+    // SAFETY: the caller promises it.
+    unsafe { Work::repeat(Address::new(to), pattern, Argument::new(size)) }
 }
 
 /// Sets `count` values of `width` bytes.
@@ -209,13 +222,15 @@ fn set(to: usize, value: u32, width: usize, count: usize, stream: &Stream) -> Ou
     if size == 0 {
         return Ok(());
     }
-    stream.submit(|list| zeCommandListAppendMemoryFill(list, to, &value, width, size, 0, 0, None))
+    // SAFETY: `check` has found this memory, which the caller lets commands write.
+    let work = unsafe { values(to, value, width, size) };
+    stream.submit(|commands| commands.perform(work))
 }
 
 fn create(stream: Out<usize>, flags: u32) -> Outcome {
     let (context, _) = current()?;
     stream.check()?;
-    stream.write(add(Stream::new(context, current_device()?, flags, false)?))
+    stream.write(add(Stream::new(context, current_device()?, flags, false)))
 }
 
 functions! {
@@ -226,14 +241,14 @@ functions! {
         create(stream, flags)
     }
     4000 "cuStreamDestroy" cuStreamDestroy_v2(stream: usize) {
-        driver()?;
+        initialised()?;
         STREAMS.remove(stream).map(drop)
     }
     2000 "cuStreamSynchronize" cuStreamSynchronize(stream: usize) / cuStreamSynchronize_ptsz {
-        of(stream)?.wait(u64::MAX)
+        of(stream)?.wait(Deadline::NEVER)
     }
     2000 "cuStreamQuery" cuStreamQuery(stream: usize) / cuStreamQuery_ptsz {
-        of(stream)?.wait(0)
+        of(stream)?.wait(Deadline::now())
     }
     5050 "cuStreamGetFlags" cuStreamGetFlags(stream: usize, flags: Out<u32>) / cuStreamGetFlags_ptsz {
         flags.write(of(stream)?.flags)
@@ -249,8 +264,8 @@ functions! {
         of(stream)?;
         status.write(0)
     }
-    10000 "cuLaunchHostFunc" cuLaunchHostFunc(stream: usize, function: HostFunction, data: usize) / cuLaunchHostFunc_ptsz {
-        of(stream)?.submit(|list| zeCommandListAppendHostFunction(list, function, data, 0, 0, 0, None))
+    10000 "cuLaunchHostFunc" cuLaunchHostFunc(stream: usize, function: HostFunction, data: UserData) / cuLaunchHostFunc_ptsz {
+        of(stream)?.submit(|commands| commands.perform(Work::host_function(function, data)?))
     }
     4000 "cuMemcpy" cuMemcpy(to: usize, from: usize, size: usize) / cuMemcpy_ptds {
         at_once(|stream| copy(to, from, size, Sides::Any, stream))

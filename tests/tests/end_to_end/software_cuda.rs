@@ -194,6 +194,53 @@ print("in a forked child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert_eq!((outcome.code, &*outcome.stderr), (77, "there is no /nowhere\n"));
 }
 
+#[test]
+fn a_copy_at_addresses_that_there_cannot_be_is_refused() {
+    let script = r#"
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+context, memory, size = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_size_t(64)
+cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)
+cuda.cuMemAlloc_v2(ctypes.byref(memory), size)
+# CUDA_MEMCPY2D: x, y, kind of memory, host, device, array and pitch of each side, width and height.
+rows = (ctypes.c_uint64 * 16)(0, 0, 2, 0, memory, 0, 64, 0, 0, 1, 0, 0, 0, 64, 8, 2)
+print(cuda.cuMemcpyDtoH_v2(None, memory, size), cuda.cuMemcpyHtoD_v2(memory, None, size), cuda.cuMemcpy(None, None, size))
+print(cuda.cuMemcpyHtoDAsync_v2(memory, None, size, None), cuda.cuMemcpy2D_v2(rows), cuda.cuMemcpyDtoH_v2(None, memory, 0))
+rows[6], rows[9], rows[11], rows[13], rows[15] = 8, 4, memory, 1 << 63, 3
+print(cuda.cuMemcpy2D_v2(rows))
+"#;
+    let run = TestRun::of_program(Release::R2026_2.python()).on_cuda().arg("-c").arg(script).untraced().run();
+    assert_eq!(run.stdout, "1 1 1\n1 1 0\n1\n", "{}", run.stderr);
+}
+
+#[test]
+fn a_refused_call_is_logged_with_its_reason_under_its_name() {
+    let script = r#"
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+context, memory = ctypes.c_void_p(), ctypes.c_uint64()
+cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)
+print(cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(1 << 60)), cuda.cuMemFree_v2(ctypes.c_uint64(1)))
+print(cuda.cuMemPoolImportFromShareableHandle(ctypes.byref(memory), ctypes.c_void_p(0), 1, ctypes.c_uint64(0)))
+print(cuda.cuMemAddressReserve(ctypes.byref(memory), ctypes.c_size_t(2 << 20), ctypes.c_size_t(0), ctypes.c_uint64(1), 0))
+"#;
+    let run = TestRun::of_program(Release::R2026_2.python()).on_cuda().arg("-c").arg(script).env("ZE_SOFT_LOG", "1");
+    let outcome = run.untraced().run();
+    assert_eq!(outcome.stdout, "2 1\n1\n1\n", "{}", outcome.stderr);
+    let lines: Vec<_> = outcome.stderr.lines().collect();
+    let expected = [
+        "ze_soft: cuMemAlloc_v2: out of memory (CUDA_ERROR_OUT_OF_MEMORY)",
+        "ze_soft: cuMemFree_v2: invalid argument (CUDA_ERROR_INVALID_VALUE)",
+        "ze_soft: cuMemPoolImportFromShareableHandle: invalid argument (CUDA_ERROR_INVALID_VALUE)",
+        "ze_soft: cuMemAddressReserve: invalid argument (CUDA_ERROR_INVALID_VALUE)",
+    ];
+    assert_eq!(lines, expected);
+
+    let stderr = TestRun::of_cuda(PROGRAM).arg("opened-after-free").env("ZE_SOFT_LOG", "1").untraced().run().stderr;
+    let reason = "cuIpcOpenMemHandle_v2: its producer has freed it or put the handle (CUDA_ERROR_INVALID_VALUE)";
+    assert_eq!(stderr.trim_end(), format!("ze_soft: {reason}"));
+}
+
 /// Of the headers of a newer release.
 #[test]
 fn what_is_declared_and_exported_is_what_the_headers_have() {
