@@ -89,8 +89,8 @@ pub fn intercept(origin: Origin, call: &mut Call) -> UrResult {
 /// Records a call around the real function. `decided` is whether and why, if the caller has asked.
 ///
 /// The path has a copy for commands, in which the compiler knows the effect, and one for all other functions.
-pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &mut Call) -> UrResult {
-    match call.function().effect() {
+pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &mut dyn RealCall) -> UrResult {
+    match call.arguments().function().effect() {
         Effect::Enqueues(kind) => around::<false>(decided, origin, call, Effect::Enqueues(kind)),
         Effect::Launches(kind) => around::<false>(decided, origin, call, Effect::Launches(kind)),
         effect => around_other(decided, origin, call, effect),
@@ -105,14 +105,14 @@ pub(crate) fn intercept_known(origin: Origin, call: &mut impl RealCall, effect: 
 
 /// Records a call that the runtime makes in the recorded call with the number `outer`.
 #[cold]
-pub(crate) fn intercept_inner(outer: u64, call: &mut Call) -> UrResult {
-    let effect = call.function().effect();
+pub(crate) fn intercept_inner(outer: u64, call: &mut dyn RealCall) -> UrResult {
+    let effect = call.arguments().function().effect();
     around_other(None, Origin::Inner(outer), call, effect)
 }
 
 /// Makes a call that is not recorded.
 #[inline(always)]
-pub(crate) fn pass_on(effect: Effect, call: &impl RealCall) -> UrResult {
+pub(crate) fn pass_on(effect: Effect, call: &(impl RealCall + ?Sized)) -> UrResult {
     commands::before_unrecorded(effect, call.arguments().inputs());
     let result = call.make();
     commands::note_unrecorded(call.arguments().function(), effect, call.arguments().inputs(), result);
@@ -121,7 +121,7 @@ pub(crate) fn pass_on(effect: Effect, call: &impl RealCall) -> UrResult {
 
 /// The path of a call with an effect that has no copy.
 #[inline(never)]
-fn around_other(decided: Option<Recording>, origin: Origin, call: &mut Call, effect: Effect) -> UrResult {
+fn around_other(decided: Option<Recording>, origin: Origin, call: &mut dyn RealCall, effect: Effect) -> UrResult {
     around::<false>(decided, origin, call, effect)
 }
 
@@ -130,7 +130,7 @@ fn around_other(decided: Option<Recording>, origin: Origin, call: &mut Call, eff
 fn around<const KNOWN: bool>(
     decided: Option<Recording>,
     origin: Origin,
-    call: &mut impl RealCall,
+    call: &mut (impl RealCall + ?Sized),
     effect: Effect,
 ) -> UrResult {
     let function = call.arguments().function();

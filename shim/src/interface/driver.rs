@@ -7,7 +7,7 @@ use crate::call::{self, Origin};
 use crate::event_filter::{self, Recording};
 use crate::layer::trace;
 use crate::raw::args::inputs::Arguments;
-use crate::raw::args::row::{Call, RealCall as _};
+use crate::raw::args::row::{Call, RealCall};
 use crate::raw::call_stacks::caller::{self, Owner};
 use crate::raw::{processes::fork, symbols::modules::Module};
 use crate::{inner, stacks};
@@ -30,13 +30,25 @@ pub(super) fn report(kind: &str, module: Option<&Module>, functions: &[Function]
 #[inline]
 pub(super) fn pass(call: &mut Call, stands_alone: bool, origin: impl FnOnce() -> Origin) -> UrResult {
     let effect = call.function().effect();
+    pass_known(effect, call, stands_alone, origin)
+}
+
+/// The same, for a function with this effect.
+#[expect(clippy::inline_always, reason = "the effect is mostly a constant of the caller")]
+#[inline(always)]
+pub(super) fn pass_known(
+    effect: Effect,
+    call: &mut impl RealCall,
+    stands_alone: bool,
+    origin: impl FnOnce() -> Origin,
+) -> UrResult {
     let recording = recording(effect, call.arguments());
     if recording != Recording::No {
         if is_call_of_program(stands_alone) {
             fork::notice();
             return call::intercept_as(Some(recording), origin(), call);
         }
-        if let Some(outer) = inner::inside_of(call.function()) {
+        if let Some(outer) = inner::inside_of(call.arguments().function()) {
             return call::intercept_inner(outer, call);
         }
     }
@@ -44,6 +56,8 @@ pub(super) fn pass(call: &mut Call, stands_alone: bool, origin: impl FnOnce() ->
 }
 
 /// Whether a call of the program with these arguments is recorded, and why.
+#[expect(clippy::inline_always, reason = "the effect is mostly a constant of the caller")]
+#[inline(always)]
 fn recording(effect: Effect, arguments: &Arguments) -> Recording {
     let may_be = !matches!(effect, Effect::MayExport(_)) || arguments.inputs().ask_for_descriptor();
     if may_be { event_filter::recording(effect, arguments) } else { Recording::No }

@@ -89,7 +89,7 @@ unsafe extern "C-unwind" fn command<const NUMBER: u32>() {
 }
 
 /// The offset in [`ORIGINALS`] of the function with this number.
-const fn place(number: u32) -> usize {
+pub(super) const fn place(number: u32) -> usize {
     originals::place((number >> 16) as usize, Function::ALL[(number & 0xffff) as usize])
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use urscope_schema::api::Function;
 
-use super::{Lookup, driver, hooks};
+use super::{Lookup, driver};
 use crate::raw::originals::{self, LIBRARIES};
 use crate::raw::{late_functions, symbols::modules::Module, symbols::real_dlsym, threads::mutex::Mutex};
 
@@ -24,7 +24,9 @@ pub(super) struct Libraries {
     pub(super) kind: &'static str,
     /// The functions that return others.
     pub(super) getters: &'static [&'static CStr],
-    /// Their hooks, for the library with a number.
+    /// The hook of a function for the library with a number.
+    pub(super) hook: fn(Function, usize) -> *mut c_void,
+    /// Those of the getters, by version.
     pub(super) getter_hook: fn(usize, usize) -> *mut c_void,
     /// Called once for each library, before its first hook.
     pub(super) found: fn(usize, &Module),
@@ -114,8 +116,8 @@ impl Libraries {
             Symbol::Getter(version) => {
                 (self.real_getters.get(via).and_then(|getters| getters.get(version)), (self.getter_hook)(version, via))
             }
-            Symbol::Row(function) => (originals::slot(via, function), hooks::hook(function, via)),
-            Symbol::Twin(function) => (originals::slot(via + TWINS, function), hooks::hook(function, via + TWINS)),
+            Symbol::Row(function) => (originals::slot(via, function), (self.hook)(function, via)),
+            Symbol::Twin(function) => (originals::slot(via + TWINS, function), (self.hook)(function, via + TWINS)),
         };
         let Some(place) = place.filter(|_| !hook.is_null()) else { return real };
         place.store(real, Ordering::Release);

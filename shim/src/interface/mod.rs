@@ -1,12 +1,13 @@
 //! The interfaces whose functions are hooked. Each has a folder, with the name of the one in `schema/src/api`: how its calls reach urscope,
 //! and how its structures are read.
 //!
-//! [`hooks`] are the hooks of all functions; [`dispatch`] is what they call. [`driver`] and [`libraries`] are for interfaces without a runtime of
+//! [`hooks`] are the hooks of all functions, and [`dispatch`] is what they call; [`known`] makes those of frequent ones. [`driver`] and [`libraries`] are for interfaces without a runtime of
 //! ours above them. An interface must reject what it does not recognize, report that, and not change the program.
 
 pub mod cuda;
 mod driver;
 pub(crate) mod hooks;
+mod known;
 mod level_zero;
 mod libraries;
 pub mod unified_runtime;

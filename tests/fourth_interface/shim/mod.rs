@@ -8,7 +8,7 @@ use urscope_schema::api::role::Sources;
 use urscope_schema::api::{Function, Table, UrResult};
 
 use super::libraries::{GETTERS, Libraries, Symbol};
-use super::{Exported, Interface, Lookup, driver};
+use super::{Exported, Interface, Lookup, driver, hooks};
 use crate::call::Origin;
 use crate::raw::args::reader::Reader;
 use crate::raw::args::row::{Call, Callee, Frame};
@@ -24,6 +24,7 @@ static DRIVERS: Libraries = Libraries {
     driver: "libamdhip64.so.7",
     kind: "hip-runtime",
     getters: &[],
+    hook: hooks::hook,
     getter_hook: |_, _| null_mut(),
     found: |_, _| (),
     modules: Mutex::new(Vec::new()),

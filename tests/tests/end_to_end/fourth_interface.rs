@@ -7,7 +7,7 @@ use std::{env, fs, process::Command};
 use urscope_tests::repository;
 
 /// The crates that are copied.
-const CRATES: [&str; 4] = ["schema", "rules", "shim", "shim/preload"];
+const CRATES: [&str; 5] = ["schema", "rules", "device/interface", "shim", "shim/preload"];
 
 /// Where the interfaces are listed, and the lines that add another one: those of the table, those of the shim, and the exported symbols, which
 /// not every interface has.
@@ -73,8 +73,10 @@ fn sources() -> PathBuf {
     copy(&ours.join("judge"), &copies.join("judge"));
     let workspace = fs::read_to_string(repository.join("Cargo.toml")).unwrap();
     let (_, rest) = workspace.split_once("\n\n").unwrap();
-    let members =
-        "[workspace]\nresolver = \"3\"\nmembers = [\"schema\", \"rules\", \"shim\", \"shim/preload\", \"judge\"]\n\n";
+    let members = format!(
+        "[workspace]\nresolver = \"3\"\nmembers = [{}]\n\n",
+        [&CRATES[..], &["judge"]].concat().iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+    );
     // The profiles of the workspace optimize what many tests run. Nobody looks at this program with a debugger.
     let profile = "[profile.dev]\ndebug = false\n";
     let (rest, profiles) = rest.split_once("\n[profile.").unwrap();

@@ -2,6 +2,7 @@
 //! link it. How its structures are read is in [`structures`].
 
 mod allocation;
+mod commands;
 mod copies;
 mod kernel_arguments;
 mod structures;
@@ -30,6 +31,7 @@ static DRIVERS: Libraries = Libraries {
     driver: "libcuda.so.1",
     kind: CUDA_DRIVER,
     getters: &[c"cuGetProcAddress", c"cuGetProcAddress_v2"],
+    hook: commands::hook,
     getter_hook,
     found,
     modules: Mutex::new(Vec::new()),
@@ -48,10 +50,7 @@ impl Interface for Cuda {
         }
         // SAFETY: the stored function has the row's signature (`cuda.h`).
         let mut call = unsafe { Call::new(function, &structures::Structures, frame, Callee::Function(original)) };
-        driver::pass(&mut call, true, || {
-            DRIVERS.report_once(library(via));
-            Origin::Library(if makes_in_context(function) { current_context(library(via)) } else { 0 })
-        })
+        driver::pass(&mut call, true, || origin(via, function))
     }
 
     fn looked_up(&self, name: &CStr, real: &dyn Fn() -> *mut c_void) -> Option<Lookup> {
@@ -65,6 +64,12 @@ impl Interface for Cuda {
     fn exported_getter(&self, version: usize) -> Exported {
         exported(Symbol::Getter(version))
     }
+}
+
+/// The origin of a recorded call of a function of library `via`.
+fn origin(via: usize, function: Function) -> Origin {
+    DRIVERS.report_once(library(via));
+    Origin::Library(if makes_in_context(function) { current_context(library(via)) } else { 0 })
 }
 
 fn found(via: usize, module: &Module) {

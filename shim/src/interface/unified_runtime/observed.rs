@@ -40,7 +40,7 @@ impl Observed {
     pub(super) fn returns(self, result: UrResult, answers: Values) {
         match self.begun {
             Some(begun) => {
-                drop(call::end::<false>(self.function, self.function.effect(), begun, result, Some(&answers)))
+                let _ = call::end::<false>(self.function, self.function.effect(), begun, result, Some(&answers));
             }
             None => commands::note_return(self.function.effect(), result),
         }

@@ -32,7 +32,7 @@ struct Variables {
 /// Makes a call with out-parameters of urscope's, copies its answers to the caller, and returns its result with the recorded values, if there
 /// are any.
 #[inline(always)]
-pub fn call(effect: Effect, of: &impl RealCall) -> (UrResult, Option<Values>) {
+pub fn call(effect: Effect, of: &(impl RealCall + ?Sized)) -> (UrResult, Option<Values>) {
     let arguments = of.arguments();
     if !arguments.have_answers() && effect.opens().is_none() {
         return (of.make(), None);

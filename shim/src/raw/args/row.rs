@@ -299,6 +299,24 @@ impl RealCall for Call {
     }
 }
 
+/// An argument as C passes it; 0 for one that is larger than a word.
+#[inline]
+pub(crate) fn word<R: Role>(argument: Arg<R>) -> u64 {
+    let mut word = 0_u64;
+    if size_of::<R>() <= WORD {
+        // SAFETY: it is no larger, and any bytes are valid as a number.
+        unsafe { (&raw mut word).cast::<Arg<R>>().write_unaligned(argument) };
+    }
+    word
+}
+
+/// The words of arguments that fit into registers.
+pub(crate) fn words(of: &[u64]) -> [u64; REGISTERS] {
+    let mut words = [0; REGISTERS];
+    words.iter_mut().zip(of).for_each(|(to, word)| *to = *word);
+    words
+}
+
 /// A call of a function that the compiler knows: `call` makes it, with its answers to other addresses.
 #[derive(Debug)]
 pub struct KnownCall<F> {

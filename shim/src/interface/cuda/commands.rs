@@ -1,0 +1,70 @@
+//! The hooks of the driver's commands: programs make many of them, and most are about no shared memory.
+
+use std::ffi::c_void;
+
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::cu_functions;
+
+use super::{structures, uninitialized};
+use crate::commands;
+use crate::interface::{driver, hooks, known::known_hooks};
+use crate::raw::args::row::{self, KnownCall, REGISTERS};
+use crate::raw::args::{Arg, inputs::Arguments};
+use crate::raw::originals::{self, LIBRARIES};
+
+const fn is_frequent(function: Function) -> bool {
+    function.is_command()
+}
+
+/// The instructions of a hook: it jumps to the driver's function while the process shares nothing, and stores its caller otherwise.
+macro_rules! begin {
+    ($to:path, $number:expr) => {
+        std::arch::naked_asm!(
+            "cmp byte ptr [rip + {shares}], 0",
+            "jne 2f",
+            "jmp qword ptr [rip + {originals} + {place}]",
+            "2:",
+            "mov r11, qword ptr [rip + urscope_variables@GOTTPOFF]",
+            "mov r10, qword ptr [rsp]",
+            "mov qword ptr fs:[r11], r10",
+            "mov qword ptr fs:[r11 + 8], rsp",
+            "jmp {to}",
+            shares = sym commands::IS_SHARING,
+            originals = sym originals::ORIGINALS,
+            place = const hooks::place($number),
+            to = sym $to,
+        )
+    };
+}
+
+macro_rules! frequent {
+    ($($rows:tt)*) => {
+        known_hooks! { [is_frequent, &structures::Structures, take, begin] $($rows)* }
+    };
+}
+
+cu_functions!(frequent);
+
+/// Takes the call of a hook.
+#[expect(clippy::inline_always, reason = "the function is a constant of the caller")]
+#[inline(always)]
+fn take(
+    via: usize,
+    function: Function,
+    arguments: Arguments,
+    call: impl Fn(*mut c_void, &OutParams) -> UrResult,
+    _: impl FnOnce() -> [u64; REGISTERS],
+) -> UrResult {
+    let original = originals::original(via, function);
+    if original.is_null() {
+        return uninitialized();
+    }
+    let mut call = KnownCall::new(arguments, |to: &OutParams| call(original, to));
+    driver::pass_known(function.effect(), &mut call, true, || super::origin(via, function))
+}
+
+/// The hook of a function for a library.
+pub(super) fn hook(function: Function, via: usize) -> *mut c_void {
+    known_hook(function, via).unwrap_or_else(|| hooks::hook(function, via))
+}
