@@ -28,7 +28,7 @@ pub(crate) fn numbered(number: u32) -> Option<(usize, Function)> {
     Some(((number >> 16) as usize, *Function::ALL.get((number & 0xffff) as usize)?))
 }
 
-/// Passes the arguments on to [`dispatch`](super::dispatch). The number is in eax.
+/// Passes the arguments on to [`dispatch`](super::dispatch). The number is in eax. A signal handler may walk the stack at each instruction.
 #[unsafe(naked)]
 unsafe extern "C-unwind" fn enter() {
     naked_asm!(
@@ -38,19 +38,25 @@ unsafe extern "C-unwind" fn enter() {
         "mov qword ptr fs:[r11], r10",
         "mov qword ptr fs:[r11 + 8], rsp",
         "push r9",
+        ".cfi_adjust_cfa_offset 8",
         "push r8",
+        ".cfi_adjust_cfa_offset 8",
         "push rcx",
+        ".cfi_adjust_cfa_offset 8",
         "push rdx",
+        ".cfi_adjust_cfa_offset 8",
         "push rsi",
+        ".cfi_adjust_cfa_offset 8",
         "push rdi",
+        ".cfi_adjust_cfa_offset 8",
         "sub rsp, 8",
-        ".cfi_def_cfa_offset 64",
+        ".cfi_adjust_cfa_offset 8",
         "mov edi, eax",
         "lea rsi, [rsp + 8]",
         "lea rdx, [rsp + 64]",
         "call {dispatch}",
         "add rsp, 56",
-        ".cfi_def_cfa_offset 8",
+        ".cfi_adjust_cfa_offset -56",
         "ret",
         ".cfi_endproc",
         dispatch = sym super::dispatch,
