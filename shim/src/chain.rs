@@ -82,7 +82,7 @@ pub fn exit<const KNOWN: bool>(
     if validate::is_on(hot)
         && let Verdict::Answered(result) = validation_layer.exit(exit())
     {
-        return record(hot, Exit { result: answer_of(function, result), values: Values::NONE, ..exit() });
+        return record(hot, &Exit { result: answer_of(function, result), values: Values::NONE, ..exit() });
     }
     if trace_layer.is_on() && !trace::record_exit::<KNOWN>(hot, function, call, time, result, values) {
         let _ = trace_layer.exit(exit());
@@ -97,16 +97,16 @@ pub fn returned(hot: Hot, function: Function, call: u64, result: UrResult, value
     if validate::is_on(hot) {
         let _ = validation_layer.exit(exit);
     }
-    record(hot, exit);
+    record(hot, &exit);
 }
 
 /// Shows the exit of a call to the trace; returns its result.
 #[cold]
-fn record(hot: Hot, exit: Exit) -> UrResult {
+fn record(hot: Hot, exit: &Exit) -> UrResult {
     let [trace_layer, _] = &LAYERS;
-    let Exit { function, call, time, result, ref values, .. } = exit;
+    let Exit { function, call, time, result, ref values, .. } = *exit;
     if trace_layer.is_on() && !trace::record_exit::<false>(hot, function, call, time, result, Some(values)) {
-        let _ = trace_layer.exit(exit);
+        let _ = trace_layer.exit(*exit);
     }
     result
 }

@@ -38,12 +38,11 @@ pub const fn getter(interface: usize, version: usize) -> usize {
 extern "C" fn target(number: usize) -> *mut c_void {
     let is_twin = number >= Function::COUNT;
     let function = Function::ALL.get(number - if is_twin { Function::COUNT } else { 0 });
-    let Exported { address, is_final } = match function {
-        Some(function) => interface::exported(*function, is_twin),
-        None => {
-            let getter = number - 2 * Function::COUNT;
-            interface::exported_getter(getter / GETTERS, getter % GETTERS)
-        }
+    let Exported { address, is_final } = if let Some(function) = function {
+        interface::exported(*function, is_twin)
+    } else {
+        let getter = number - 2 * Function::COUNT;
+        interface::exported_getter(getter / GETTERS, getter % GETTERS)
     };
     if is_final && let Some(known) = TARGETS.get(number) {
         known.store(address, Ordering::Release);

@@ -95,6 +95,7 @@ unsafe extern "C-unwind" fn command<const NUMBER: u32>() {
 }
 
 /// The offset in [`ORIGINALS`] of the function with this number.
+#[expect(clippy::indexing_slicing, reason = "a number that is none does not compile")]
 pub(super) const fn place(number: u32) -> usize {
     originals::place((number >> 16) as usize, Function::ALL[(number & 0xffff) as usize])
 }

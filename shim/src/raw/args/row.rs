@@ -140,6 +140,7 @@ impl Row {
 }
 
 /// Sets the places of parameters with these sizes in bytes; the second result is the number of words on the stack.
+#[expect(clippy::indexing_slicing, reason = "it is called when it is compiled")]
 const fn placed<const N: usize>(mut all: [Parameter; N], sizes: [usize; N]) -> ([Parameter; N], usize) {
     let (mut at, mut registers, mut stack) = (0, 0, 0);
     while at < N {
@@ -159,6 +160,7 @@ const fn placed<const N: usize>(mut all: [Parameter; N], sizes: [usize; N]) -> (
 }
 
 /// The parameters that the shim looks at, and their number.
+#[expect(clippy::indexing_slicing, reason = "it is called when it is compiled")]
 const fn seen<const N: usize>(all: [Parameter; N]) -> ([Parameter; N], usize) {
     let (mut seen, mut count, mut at) = (all, 0, 0);
     while at < N {

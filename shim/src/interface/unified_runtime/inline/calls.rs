@@ -14,7 +14,7 @@ use super::super::UnifiedRuntime;
 use super::OWN_CODE;
 use crate::backend::adapter;
 use crate::interface::{Interface as _, hooks};
-use crate::raw::args::row::{Call, Frame};
+use crate::raw::args::row::{Call, Frame, RealCall as _};
 use crate::raw::{args::reader::NoReader, call_stacks::caller, threads::nesting::Outermost};
 
 /// Stores the return address and the arguments, and calls [`take`] with the number in eax. All registers but `rax` are preserved. The
