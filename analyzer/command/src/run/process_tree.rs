@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use std::{error::Error, io, os::unix::process::ExitStatusExt as _};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
+use rustix::process::{Pid, Signal, WaitOptions, kill_current_process_group, kill_process, set_child_subreaper, wait};
 
 use urscope_schema::counted;
 
 use super::descendants::{Descendant, descendants};
-use super::signals::{self, Event};
+use super::signals::{self, Event, MissedBy};
 use crate::{output::complain, program::NoProgram};
 
 /// How long after the end of the program the remaining processes are reported.
@@ -47,13 +47,23 @@ pub(crate) fn run(command: &mut Command, limit: Option<Duration>) -> Result<End,
     set_child_subreaper(itself).map_err(io::Error::from).map_err(failed("wait for all that the program starts"))?;
     let events = signals::receive().map_err(failed("receive signals"))?;
     let child = command.spawn().map_err(|error| NoProgram::start(command.get_program(), &error))?;
-    let mut reaper = Reaper { root: child.id(), status: None, announced: false, deadline: None, limit, until: None };
+    let mut reaper = Reaper {
+        root: child.id(),
+        status: None,
+        hangs_up: false,
+        announced: false,
+        deadline: None,
+        limit,
+        until: None,
+    };
     Ok(reaper.keep(&events).map_err(failed("wait for the program"))?)
 }
 
 struct Reaper {
     root: u32,
     status: Option<ExitStatus>,
+    /// Whether the terminal was closed that the program would lead the session of.
+    hangs_up: bool,
     announced: bool,
     /// When to announce that urscope waits, or, after the signal that ends the waiting, to leave.
     deadline: Option<Instant>,
@@ -73,9 +83,8 @@ impl Reaper {
                         return Ok(End { program: self.root, status, left: Vec::new() });
                     }
                 }
-                Some(Event::Signal { number, forward }) => match self.status {
-                    None if forward => self.forward(number),
-                    None => {}
+                Some(Event::Signal { number, missed_by }) => match self.status {
+                    None => self.forward(number, missed_by),
                     // The program has ended, so the signal is for urscope. A second one ends the waiting at once.
                     Some(status) if leaving => return Ok(self.leave(status)),
                     Some(_) => {
@@ -112,6 +121,10 @@ impl Reaper {
                 Ok(Some((pid, status))) => {
                     if pid.as_raw_pid() as u32 == self.root {
                         self.status = Some(ExitStatus::from_raw(status.as_raw()));
+                        if self.hangs_up {
+                            // As the kernel does at the end of the leader of a session.
+                            let _ = kill_current_process_group(Signal::HUP);
+                        }
                         let now = Instant::now();
                         self.until = self.limit.map(|limit| now + limit);
                         self.deadline =
@@ -127,8 +140,11 @@ impl Reaper {
     }
 
     /// Forwards a signal to the program, which has not been reaped yet, so its number is still valid.
-    fn forward(&self, number: i32) {
-        if let (Some(pid), Some(signal)) = (Pid::from_raw(self.root as i32), Signal::from_named_raw(number)) {
+    fn forward(&mut self, number: i32, missed_by: MissedBy) {
+        self.hangs_up |= missed_by == MissedBy::Group;
+        if missed_by != MissedBy::Nobody
+            && let (Some(pid), Some(signal)) = (Pid::from_raw(self.root as i32), Signal::from_named_raw(number))
+        {
             // The program may have ended in the meantime.
             let _ = kill_process(pid, signal);
         }

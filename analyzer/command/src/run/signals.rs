@@ -1,13 +1,15 @@
 //! Receives signals as events of a queue.
 //!
 //! urscope must survive them, to analyze the run afterwards. Signals of the terminal also reach the program, because it is in the
-//! same process group. Signals that are sent only to urscope are forwarded. After the end of the program, a second signal ends urscope at
-//! once, whatever it waits for. Slurm sends SIGTERM several times to a step that it cancels: all of them count as one.
+//! same process group. Signals that are sent only to urscope are forwarded. So is SIGHUP of a terminal that is closed, if urscope is the leader
+//! of its session: nobody else gets it before the end of the leader. After the end of the program, a second signal ends urscope at once,
+//! whatever it waits for. Slurm sends SIGTERM several times to a step that it cancels: all of them count as one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::{fs, io, mem, process, sync::Arc, thread};
 
+use rustix::process::{getpid, getsid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::exfiltrator::{WithOrigin, origin::Origin};
@@ -30,11 +32,16 @@ static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Child,
-    Signal {
-        number: i32,
-        /// Whether it was sent only to urscope, so that the program did not receive it.
-        forward: bool,
-    },
+    Signal { number: i32, missed_by: MissedBy },
+}
+
+/// Who has not received a signal that urscope has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MissedBy {
+    Nobody,
+    Program,
+    /// The program, and the others of the process group, who receive it when the leader of the session has ended.
+    Group,
 }
 
 /// Starts to receive signals.
@@ -91,9 +98,16 @@ fn event(origin: &Origin) -> Option<Event> {
     }
     // A program that signals its own process group (`kill 0`) has already received its signal.
     let own = origin.process.is_some_and(|sender| {
-        u32::try_from(sender.pid).is_ok_and(|sender| descendants::is_descendant(sender, process::id()))
+        let is_ours = |sender| sender == process::id() || descendants::is_descendant(sender, process::id());
+        u32::try_from(sender.pid).is_ok_and(is_ours)
     });
-    (!own).then_some(Event::Signal { number: origin.signal, forward: matches!(origin.cause, Cause::Sent(_)) })
+    let leads = || getsid(None).is_ok_and(|leader| leader == getpid());
+    let missed_by = match origin.cause {
+        Cause::Sent(_) => MissedBy::Program,
+        Cause::Kernel if origin.signal == SIGHUP && leads() => MissedBy::Group,
+        _ => MissedBy::Nobody,
+    };
+    (!own).then_some(Event::Signal { number: origin.signal, missed_by })
 }
 
 /// Those of the signals that this process does not ignore.

@@ -84,6 +84,33 @@ fn the_exit_code_shows_that_a_signal_ended_the_program() {
     assert_eq!(running.end().code, 128 + 15);
 }
 
+/// Runs a command as the leader of the session of a terminal, as `ssh -t` does, and closes the terminal when the file `ready` is there.
+const IN_A_TERMINAL: &str = "import os, pty, sys, time
+pid, terminal = pty.fork()
+if pid == 0: os.execv(sys.argv[1], sys.argv[1:])
+while not os.path.exists('ready'): time.sleep(0.01)
+os.close(terminal)
+sys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status := os.waitpid(pid, 0)[1]) else os.WEXITSTATUS(status))";
+
+/// The leader gets the signal, and the others when the leader has ended.
+#[test]
+fn a_terminal_that_is_closed_ends_the_program_as_without_urscope() {
+    let others = format!("(trap 'touch others; exit' HUP; touch begun; {WAIT})");
+    let script = format!("{others} & until [ -e begun ]; do sleep 0.01; done; touch ready; {WAIT}");
+    for before in [&[][..], &[env!("CARGO_BIN_EXE_urscope"), "run", "--no-shim", "--"]] {
+        let workspace = Workspace::new();
+        let mut command = Command::new("/usr/bin/env");
+        command
+            .args(["--default-signal", "python3", "-c", IN_A_TERMINAL])
+            .args(before)
+            .args(["/bin/sh", "-c", &script]);
+        workspace.surround(&mut command);
+        let ended = workspace.start(command).end();
+        assert_eq!(ended.code, 128 + 1, "{before:?}: {}", ended.stderr);
+        workspace.wait_for("others");
+    }
+}
+
 #[test]
 fn urscope_outlives_an_interrupt_of_the_whole_group() {
     let workspace = Workspace::new();
