@@ -1,7 +1,8 @@
 //! Computes the changes to the environment of the program. It must change nothing else.
 
 use std::ffi::{OsStr, OsString};
-use std::{os::unix::ffi::OsStrExt as _, path::PathBuf};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use urscope_schema::{placeholders, ranks::Ranks};
 
@@ -43,14 +44,18 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// The variables to set, given the current ones.
-    pub(crate) fn changes(&self, current: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsString)> {
+    /// The variables to set, given the current ones. An error if a path in them would not be absolute.
+    pub(crate) fn changes(
+        &self,
+        current: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Vec<(&'static str, OsString)>, String> {
         let mut changes = Vec::new();
         if let Some(library) = &self.library {
             let others = current("LD_PRELOAD").unwrap_or_default();
-            changes.push(("LD_PRELOAD", self.preloaded(library.as_os_str(), &others)));
+            changes.push(("LD_PRELOAD", self.preloaded(absolute(library)?, &others)));
         }
         if let Some((folder, run)) = &self.traces {
+            absolute(folder)?;
             // The placeholders are already replaced, so a percent sign is literal.
             changes.push(("URSCOPE_DIR", placeholders::escape(folder).into()));
             changes.push(("URSCOPE_RUN", run.into()));
@@ -85,18 +90,18 @@ impl Surroundings {
             let others = current(xpti::SUBSCRIBERS).filter(|_| is_on).unwrap_or_default();
             changes.push((xpti::ENABLE, "1".into()));
             if current(xpti::DISPATCHER).is_none_or(|named| named.is_empty()) {
-                changes.push((xpti::DISPATCHER, dispatcher.into()));
+                changes.push((xpti::DISPATCHER, absolute(dispatcher)?.into()));
             }
-            changes.push((xpti::SUBSCRIBERS, behind(&others, library.as_os_str())));
+            changes.push((xpti::SUBSCRIBERS, behind(&others, absolute(library)?)));
             let layers = current(xpti::LAYERS).unwrap_or_default();
             changes.push((xpti::LAYERS, behind(&layers, OsStr::new(xpti::LAYER))));
         }
         if let Some(folder) = self.device.as_ref().or(self.cuda.as_ref()) {
             let others = current("LD_LIBRARY_PATH").unwrap_or_default();
-            changes.push(("LD_LIBRARY_PATH", in_front(folder.as_os_str(), &others, b":;")));
+            changes.push(("LD_LIBRARY_PATH", in_front(absolute(folder)?, &others, b":;")));
         }
         if let Some(folder) = &self.device {
-            changes.push(("ZEL_LIBRARY_PATH", folder.into()));
+            changes.push(("ZEL_LIBRARY_PATH", absolute(folder)?.into()));
             // The user may have selected one of several software devices.
             if !current("ONEAPI_DEVICE_SELECTOR")
                 .is_some_and(|selector| selector.as_bytes().starts_with(b"level_zero:"))
@@ -104,7 +109,7 @@ impl Surroundings {
                 changes.push(("ONEAPI_DEVICE_SELECTOR", "level_zero:*".into()));
             }
         }
-        changes
+        Ok(changes)
     }
 
     /// The list of preloaded libraries: `library` in front of all `others` but those of sanitizers.
@@ -115,6 +120,12 @@ impl Surroundings {
         let others = others.into_iter().filter(|other| *other != library);
         joined(own.into_iter().chain(first).chain([library]).chain(others))
     }
+}
+
+/// A path for a variable of the program. The program may go to a directory where a relative one leads to files of another user.
+fn absolute(path: &Path) -> Result<&OsStr, String> {
+    let wrong = || format!("{} is not an absolute path, so no program can be started with it", path.display());
+    if path.is_absolute() { Ok(path.as_os_str()) } else { Err(wrong()) }
 }
 
 /// Moves or adds an entry to the front of a list. Removes empty entries, which mean the current directory.
@@ -145,9 +156,34 @@ mod tests {
     fn changes(surroundings: &Surroundings, current: &[(&str, &str)]) -> Vec<(&'static str, String)> {
         surroundings
             .changes(|name| current.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+            .unwrap()
             .into_iter()
             .map(|(name, value)| (name, value.into_string().unwrap()))
             .collect()
+    }
+
+    /// Each path of a run once: absolute, and as a relative one.
+    #[test]
+    fn no_variable_has_a_relative_path() {
+        let with = |relative: usize| {
+            let path = |at: usize| PathBuf::from(if at == relative { "own" } else { "/own" });
+            Surroundings {
+                library: Some(path(0)),
+                traces: Some((path(1), "r1".into())),
+                device: Some(path(2)),
+                dispatcher: Some(path(3)),
+                ..Surroundings::default()
+            }
+        };
+        for (name, value) in changes(&with(4), &[]) {
+            let is_relative = |entry: &str| entry.contains("own") && !entry.starts_with("/own");
+            assert!(!value.split([':', ',']).any(is_relative), "{name}={value}");
+        }
+        let cuda = Surroundings { cuda: Some("own".into()), ..Surroundings::default() };
+        for run in (0..4).map(with).chain([cuda]) {
+            let error = run.changes(|_| None).unwrap_err();
+            assert!(error.starts_with("own is not an absolute path"), "{error}");
+        }
     }
 
     #[test]

@@ -111,7 +111,8 @@ pub(crate) fn run(
     });
     surroundings.observer = observer.as_ref().map(|observer| observer.address.clone()).unwrap_or_default();
     let mut command = process::Command::new(name);
-    command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
+    let variables = surroundings.changes(|name| env::var_os(name)).map_err(|error| tidied(error.into()))?;
+    command.args(rest).envs(variables);
     let limit = arguments.wait_for_children.map(|seconds| Duration::from_secs(seconds.into()));
     let ended = process_tree::run(&mut command, limit);
     let death = death(ended.as_ref().ok(), &program, surroundings.library.as_ref().and(traces.as_ref()));

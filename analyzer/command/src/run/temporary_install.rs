@@ -114,11 +114,9 @@ fn installed(device: &Path) -> Option<PathBuf> {
 fn places() -> impl Iterator<Item = PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let named = [env::temp_dir()].into_iter().chain(runtime);
-    // Without links, the directories above it are those of its path.
-    let real = named
-        .chain(["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from))
-        .map(|path| fs::canonicalize(&path).unwrap_or(path));
-    real.filter(|path| !unfit_for_preloading(path))
+    let all = named.chain(["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from));
+    // Absolute, and without links: the directories above it are those of its path.
+    all.filter_map(|path| fs::canonicalize(path).ok()).filter(|path| !unfit_for_preloading(path))
 }
 
 /// Makes a private directory with the name of this run. Those of runs that are over are removed.

@@ -125,6 +125,22 @@ fn the_software_device_is_found_by_the_name_of_the_loader() {
     assert!(!Path::new(private).exists());
 }
 
+/// A path below it would be relative, and lead to the files of others where the program goes.
+#[test]
+fn an_empty_temporary_directory_is_none() {
+    let workspace = Workspace::new();
+    let urscope = with_device(&workspace);
+    let mut command = std::process::Command::new(urscope);
+    command.args(["run", "--no-shim", "--device", "software", "--", "/usr/bin/env"]);
+    workspace.surround(&mut command);
+    command.env("TMPDIR", "");
+    let ended = workspace.start(command).end();
+    let environment = environment(&ended);
+    for name in ["LD_LIBRARY_PATH", "ZEL_LIBRARY_PATH"] {
+        assert!(value(&environment, name).is_some_and(|path| path.starts_with('/')), "{ended:?}");
+    }
+}
+
 #[test]
 fn programs_that_cannot_be_run_have_the_exit_codes_of_a_shell() {
     let workspace = Workspace::new();
