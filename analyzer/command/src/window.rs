@@ -1,4 +1,4 @@
-//! Shows the page of a run in a browser: starts the server, builds the address and opens the browser.
+//! Shows the page of a run in a browser: starts the server, builds the address and opens the browser on a private file that leads there.
 
 use std::ffi::{OsStr, OsString};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use crate::view::perfetto::{self, Copy};
 use urscope_analyzer::sources::Sources;
 
 use crate::view::{Settings, Subject, View};
-use crate::{arguments::WindowArguments, program::Program};
+use crate::{arguments::WindowArguments, output::complain, program::Program};
 
 /// The page that passes the run to Perfetto.
 const PERFETTO: &str = "perfetto.html";
@@ -40,18 +40,21 @@ impl Window {
         format!("{}{}", self.view.url(), self.place)
     }
 
-    /// Opens a browser if there is a display.
-    pub(crate) fn show(&self) {
+    /// Opens a browser if there is a display. Every user of the machine can read its command line, so it opens a file of this user alone,
+    /// which `private` makes and which leads to the address.
+    pub(crate) fn show(&self, private: impl FnOnce(&str) -> Result<PathBuf, String>) {
         if !self.opened || !has_display(|name| env::var_os(name)) {
             return;
         }
         let browser = env::var_os("BROWSER").filter(|value| !value.is_empty()).unwrap_or_else(|| "xdg-open".into());
         let Some(browser) = first(&browser, env::var_os("PATH").as_deref()) else { return };
-        // Every user of the machine can read command lines, so this address works only once.
-        let Ok(ticket) = self.view.ticket(self.place) else { return };
+        let page = match private(&self.url()) {
+            Ok(page) => page,
+            Err(error) => return complain(format_args!("no browser is opened: {error}")),
+        };
         // The shell detaches the browser. As a child of ours it would be waited for.
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", r#""$0" "$1" >/dev/null 2>&1 &"#]).arg(browser).arg(ticket).stdin(Stdio::null());
+        shell.args(["-c", r#""$0" "$1" >/dev/null 2>&1 &"#]).arg(browser).arg(page).stdin(Stdio::null());
         drop(shell.status());
     }
 }

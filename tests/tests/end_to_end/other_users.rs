@@ -289,6 +289,31 @@ END
     );
 }
 
+/// Every user can read the command line of a browser, and whoever knows the address of the page can read the page.
+#[test]
+fn the_command_line_of_the_browser_gives_the_page_to_nobody() {
+    holds(
+        r#"
+        cd "$VICTIM_FOLDER"
+        victim "$URSCOPE" run --device software --dir traces -- "$PROGRAM" >out 2>&1 || fail "$(cat out)"
+        printf '#!/bin/sh\ncat "$1" >"%s/page"; echo "$@" >"%s/new"; mv "%s/new" "%s/opened"\n' "$PWD" "$SHARED" "$SHARED" "$SHARED" >browser
+        chmod 755 browser
+        (DISPLAY=:0 BROWSER=$PWD/browser exec setpriv --reuid=$VICTIM --regid=$VICTIM --groups=3000 --inh-caps=-all --bounding-set=-all -- \
+            "$URSCOPE" view --port 0 traces >said 2>&1) &
+        until [[ -e $SHARED/opened ]]; do sleep 0.02; done
+        words=$(<"$SHARED/opened") address=$(head -1 said)
+        [[ $address == http://127.0.0.1:*/?*/ ]] || fail "no address: $(cat said)"
+        [[ -f $words ]] || fail "the command line: $words"
+        attacker cat "$words" 2>/dev/null && fail "another user can read $words"
+        grep -qF "url=$address" page || fail "$address is not in $(cat page)"
+        kill -TERM $!
+        wait $! || fail "$(cat said)"
+        [[ ! -e $words ]] || fail "$words is still there"
+        "#,
+        "clean",
+    );
+}
+
 /// Whose configuration is obeyed decides about the verdict.
 #[test]
 fn the_configuration_of_another_user_is_not_obeyed() {

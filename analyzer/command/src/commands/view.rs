@@ -11,7 +11,7 @@ use crate::{
     arguments::{SourceArguments, WindowArguments},
     config,
     output::complain,
-    run::until_interrupted,
+    run::{TemporaryInstall, until_interrupted},
     view::Subject,
     window::Window,
 };
@@ -65,7 +65,8 @@ pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Box<dyn Error>
     if writeln!(io::stdout(), "{}", window.url()).and_then(|()| io::stdout().flush()).is_err() {
         complain(window.url());
     }
-    window.show();
+    let mut private = TemporaryInstall::default();
+    window.show(|address| private.page(address));
     until_interrupted(|| complain("the run is shown at this address until Ctrl-C"));
     Ok(ExitCode::SUCCESS)
 }

@@ -25,7 +25,7 @@ use std::{env, error::Error, io, os::unix::process::ExitStatusExt as _, process,
 
 pub(crate) use process_tree::exit_code;
 pub(crate) use signals::until_interrupted;
-pub(crate) use temporary_install::unfit_for_preloading;
+pub(crate) use temporary_install::{TemporaryInstall, unfit_for_preloading};
 pub(crate) use traces::writable;
 
 use urscope_analyzer::Options;
@@ -40,7 +40,6 @@ use job::{Job, Ranks};
 use merged::{Merged, TracePlace};
 use process_times::ProcessObserver;
 use process_tree::End;
-use temporary_install::TemporaryInstall;
 use traces::{Traces, unusable};
 use verdict::{Reporting, Unseen};
 
@@ -102,7 +101,7 @@ pub(crate) fn run(
     let reporting = reporting.transpose().map_err(tidied)?;
 
     let window = traces.as_ref().filter(|_| arguments.view);
-    let window = window.map(|traces| shown(verdict, &arguments.window, traces, reporting.as_ref()));
+    let window = window.map(|traces| shown(verdict, &arguments.window, traces, reporting.as_ref(), &mut install));
     let window = window.transpose().map_err(tidied)?;
 
     // Without it, only the ends of killed processes are less well known.
@@ -220,12 +219,13 @@ fn shown(
     window: &WindowArguments,
     traces: &Traces,
     reporting: Option<&Reporting>,
+    install: &mut TemporaryInstall,
 ) -> Result<Window, Box<dyn Error>> {
     let exemptions = reporting.map(|reporting| reporting.exemptions.clone()).unwrap_or_default();
     let options = Options { command_lines: false, listed: true, ..verdict.options(exemptions) };
     let subject = traces.subject(options);
     let window = Window::open(window, verdict.source.sources(), subject)?;
     complain(format_args!("the run is shown at {}", window.url()));
-    window.show();
+    window.show(|address| install.page(address));
     Ok(window)
 }

@@ -1,4 +1,4 @@
-//! A private directory with symbolic links to parts of urscope. It exists as long as the run.
+//! A private directory with symbolic links to parts of urscope, and the file that leads a browser to the page. It exists as long as the run.
 //!
 //! The adapters and libumf open a Level Zero loader by its soname, `libze_loader.so.1`. LD_PRELOAD cannot contain a path with a
 //! space or a colon. A symbolic link solves both. An installed urscope has the links of the device beside it, and needs no such directory.
@@ -6,10 +6,10 @@
 //! Programs load libraries from it, so nobody else may write to it or put another one in its place.
 
 use std::path::{Path, PathBuf};
-use std::{env, fs, io, os::unix::ffi::OsStrExt as _, process};
+use std::{env, fs, io, io::Write as _, os::unix::ffi::OsStrExt as _, process};
 
 use urscope_analyzer::analysis::{boot_id, is_running, pid_namespace};
-use urscope_analyzer::files::Folder;
+use urscope_analyzer::files::{Access, Folder};
 use urscope_schema::handle::fingerprint;
 
 use super::descendants::stat;
@@ -22,6 +22,8 @@ const LOADER_WITHOUT_VERSION: &str = "libze_loader.so";
 const DRIVER: &str = "libcuda.so.1";
 /// The link to the library that is preloaded.
 const LIBRARY: &str = "liburscope.so";
+/// The file that leads a browser to the page of a run.
+const PAGE: &str = "urscope.html";
 
 /// The directory beside an installed device that has it under the names of the loader.
 const INSTALLED: &str = "device";
@@ -55,30 +57,37 @@ impl TemporaryInstall {
         Ok(link.parent().map(Path::to_path_buf).unwrap_or_default())
     }
 
+    /// Returns a file that leads a browser to an address. Every user of the machine can read the browser's command line, but only this one
+    /// the file.
+    pub(crate) fn page(&mut self, address: &str) -> Result<PathBuf, String> {
+        let folder = self.folder()?;
+        let path = folder.path().join(PAGE);
+        let text = format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url={address}\">\n");
+        let written = folder.own_file(PAGE, Access::Append).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map(|()| path.clone()).map_err(|error| unusable(&path, &error))
+    }
+
     /// Keeps the directory after the run. A later run removes it.
     pub(crate) fn keep(&mut self) {
         self.place = None;
     }
 
     fn link(&mut self, target: &Path, name: &str) -> Result<PathBuf, String> {
-        let folder = match self.folder.take() {
-            Some(folder) => folder,
-            None => self.make()?,
-        };
-        let linked = folder.link(target, name);
+        let folder = self.folder()?;
         let path = folder.path().join(name);
-        self.folder = Some(folder);
-        linked.map_err(|error| unusable(&path, &error))?;
-        Ok(path)
+        folder.link(target, name).map(|()| path.clone()).map_err(|error| unusable(&path, &error))
     }
 
-    /// Makes the directory in the first place that is safe.
-    fn make(&mut self) -> Result<Folder, String> {
+    /// The directory, which is made in the first place that is safe.
+    fn folder(&mut self) -> Result<Folder, String> {
+        if let Some(folder) = &self.folder {
+            return Ok(folder.clone());
+        }
         let mut first = None;
         for path in places() {
             match made_in(&path) {
                 Ok((place, name, folder)) => {
-                    self.place = Some((place, name));
+                    (self.place, self.folder) = (Some((place, name)), Some(folder.clone()));
                     return Ok(folder);
                 }
                 Err(error) => first = first.or(Some(unusable(&path, &error))),
@@ -172,8 +181,8 @@ fn is_in_use(folder: &Path) -> bool {
 
 fn remove(place: &Folder, name: &str) -> io::Result<()> {
     let folder = place.below(name)?;
-    for link in [LOADER, LOADER_WITHOUT_VERSION, DRIVER, LIBRARY] {
-        drop(folder.remove_file(link));
+    for name in [LOADER, LOADER_WITHOUT_VERSION, DRIVER, LIBRARY, PAGE] {
+        drop(folder.remove_file(name));
     }
     place.remove_folder(name)
 }
@@ -210,7 +219,8 @@ mod tests {
         let folder = install.device(Path::new("/opt/libze_loader.so")).unwrap();
         assert_eq!(install.cuda(Path::new("/opt/liburscope_cuda.so")).unwrap(), folder);
         install.library(Path::new("/my files/liburscope.so")).unwrap();
-        assert_eq!(folder.read_dir().unwrap().count(), 4);
+        assert_eq!(install.page("http://127.0.0.1:1/a/").unwrap().parent(), Some(&*folder));
+        assert_eq!(folder.read_dir().unwrap().count(), 5);
         drop(install);
         assert!(!folder.exists(), "{}", folder.display());
     }

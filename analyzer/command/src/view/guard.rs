@@ -54,13 +54,8 @@ pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Ad
         Some((word, rest)) => (word, Some(rest)),
         None => (path.get(1..).unwrap_or_default(), None),
     };
-    // A ticket is valid once, so the host is checked before it is used.
-    let host = host(request.headers());
-    let opens = match &host {
-        Err(_) if !tokens.is_token(word) => return Err(Refused::NotFound),
-        _ => tokens.try_word(word).ok_or(Refused::NotFound)?,
-    };
-    let (name, port) = host.map_err(Refused::Wrong)?;
+    let opens = tokens.try_word(word).ok_or(Refused::NotFound)?;
+    let (name, port) = host(request.headers()).map_err(Refused::Wrong)?;
     if *request.method() != Method::GET && *request.method() != Method::HEAD {
         let why = format!("expected GET or HEAD, found {}; nothing here can be changed", request.method());
         return Err(Refused::Method(why));
@@ -70,14 +65,12 @@ pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Ad
     let perfetto = opens == Opens::Perfetto;
     let right_name = if perfetto { "localhost" } else { "127.0.0.1" };
     let apart = tokens.perfetto().is_some() && !name.eq_ignore_ascii_case(right_name);
-    match (opens, rest) {
-        (Opens::Elsewhere(place), None) => Err(Refused::Elsewhere(place)),
-        (Opens::Elsewhere(_), Some(_)) => Err(Refused::NotFound),
-        (_, rest) if apart => {
+    match rest {
+        rest if apart => {
             Err(Refused::Elsewhere(format!("http://{right_name}:{port}/{word}/{}", rest.unwrap_or_default())))
         }
-        (_, None) => Err(Refused::Elsewhere(format!("/{word}/"))),
-        (_, Some(rest)) => Ok(Admitted { perfetto, path: rest.to_owned(), uri: uri.clone(), port }),
+        None => Err(Refused::Elsewhere(format!("/{word}/"))),
+        Some(rest) => Ok(Admitted { perfetto, path: rest.to_owned(), uri: uri.clone(), port }),
     }
 }
 

@@ -116,12 +116,6 @@ impl View {
     pub fn url(&self) -> String {
         format!("http://{}/{}/", self.address, self.tokens.token())
     }
-
-    /// An address that redirects once to a file of the page (`perfetto.html`, or an empty name). It is for the command line of a
-    /// browser, which other users of the machine can read.
-    pub fn ticket(&self, place: &'static str) -> io::Result<String> {
-        Ok(format!("http://{}/{}", self.address, self.tokens.ticket(place)?))
-    }
 }
 
 impl Drop for View {

@@ -1,36 +1,24 @@
 //! The random words in paths that give access to the page.
 
-use std::time::{Duration, Instant};
-use std::{io, sync::Mutex};
-
-const TICKET_LIFE: Duration = Duration::from_mins(1);
+use std::io;
 
 /// The words, 128 bits each in hexadecimal.
 pub(super) struct AccessTokens {
     token: String,
     perfetto: Option<String>,
-    ticket: Mutex<Option<Ticket>>,
-}
-
-/// A word that is valid once.
-struct Ticket {
-    word: String,
-    place: &'static str,
-    until: Instant,
 }
 
 /// What a word gives access to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opens {
     Page,
     Perfetto,
-    Elsewhere(String),
 }
 
 impl AccessTokens {
     pub(super) fn new(perfetto: bool) -> io::Result<Self> {
         let perfetto = if perfetto { Some(word()?) } else { None };
-        Ok(Self { token: word()?, perfetto, ticket: Mutex::default() })
+        Ok(Self { token: word()?, perfetto })
     }
 
     pub(super) fn token(&self) -> &str {
@@ -41,31 +29,12 @@ impl AccessTokens {
         self.perfetto.as_deref()
     }
 
-    /// Creates a ticket. The previous one becomes invalid.
-    pub(super) fn ticket(&self, place: &'static str) -> io::Result<String> {
-        let word = word()?;
-        let ticket = Ticket { word: word.clone(), place, until: Instant::now() + TICKET_LIFE };
-        if let Ok(mut kept) = self.ticket.lock() {
-            *kept = Some(ticket);
-        }
-        Ok(word)
-    }
-
-    /// Whether a word is the token of the page.
-    pub(super) fn is_token(&self, word: &str) -> bool {
-        same(word, &self.token)
-    }
-
-    /// What a word gives access to, if it is valid. A ticket is used up.
+    /// What a word gives access to, if it is valid.
     pub(super) fn try_word(&self, word: &str) -> Option<Opens> {
-        if self.is_token(word) {
+        if same(word, &self.token) {
             return Some(Opens::Page);
         }
-        if self.perfetto.as_deref().is_some_and(|perfetto| same(word, perfetto)) {
-            return Some(Opens::Perfetto);
-        }
-        let ticket = self.ticket.lock().ok()?.take_if(|ticket| same(word, &ticket.word))?;
-        (Instant::now() < ticket.until).then(|| Opens::Elsewhere(format!("/{}/{}", self.token, ticket.place)))
+        self.perfetto.as_deref().is_some_and(|perfetto| same(word, perfetto)).then_some(Opens::Perfetto)
     }
 }
 
@@ -95,15 +64,5 @@ mod tests {
             assert_eq!(tokens.try_word(wrong), None, "{wrong}");
         }
         assert_ne!(AccessTokens::new(false).unwrap().token(), tokens.token());
-    }
-
-    #[test]
-    fn a_ticket_is_valid_once() {
-        let tokens = AccessTokens::new(false).unwrap();
-        let first = tokens.ticket("").unwrap();
-        let second = tokens.ticket("perfetto.html").unwrap();
-        assert_eq!(tokens.try_word(&first), None);
-        assert_eq!(tokens.try_word(&second), Some(Opens::Elsewhere(format!("/{}/perfetto.html", tokens.token()))));
-        assert_eq!(tokens.try_word(&second), None);
     }
 }

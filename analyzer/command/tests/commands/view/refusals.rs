@@ -281,20 +281,6 @@ fn only_the_loopback_address_of_the_printed_name_answers() {
 }
 
 #[test]
-fn a_ticket_redirects_to_the_page_once() {
-    let shown = Shown::new(VIOLATION);
-    let ticket = shown.view.ticket("perfetto.html").unwrap();
-    let word = ticket.rsplit('/').next().unwrap().to_owned();
-    assert!(!ticket.contains(&shown.client.token));
-    let foreign = format!("GET /{word} HTTP/1.1\r\nHost: evil.example:80\r\nConnection: close\r\n\r\n");
-    assert_nothing(&shown.client.raw(&foreign), "a foreign host does not use up the ticket");
-    let first = shown.client.ask(&format!("GET /{word}"), &[]);
-    assert_eq!(first.status, 303);
-    assert_eq!(first.header("location"), Some(format!("/{}/perfetto.html", shown.client.token).as_str()));
-    assert_nothing(&shown.client.ask(&format!("GET /{word}"), &[]), "a used ticket");
-}
-
-#[test]
 fn the_copy_of_perfetto_is_another_origin_and_reads_only_the_timeline() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("index.html"), "perfetto").unwrap();
