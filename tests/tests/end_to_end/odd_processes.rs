@@ -1,7 +1,10 @@
 //! Processes that take from their trace what it needs, and those in which it could do harm: what is lost is counted and not judged,
 //! every process ends, and nothing of the program is changed.
 
-use urscope_tests::{Adapter, Outcome, Release, Report, TestRun, Trace, apps, run};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use urscope_tests::{Adapter, Outcome, Release, Report, TestRun, Trace, apps, repository, run};
 
 use crate::on_both_adapters;
 
@@ -158,4 +161,66 @@ on_both_adapters! {
         let harmless = run("$0 && env -u LD_PRELOAD sleep 0.2");
         assert_eq!(harmless.report().verdict(), "clean", "{}", harmless.stderr);
     }
+}
+
+/// The numbers of the system calls that a filter must allow for a trace.
+const FOR_A_TRACE: [(&str, i64); 26] = [
+    ("openat", libc::SYS_openat),
+    ("read", libc::SYS_read),
+    ("write", libc::SYS_write),
+    ("pwrite64", libc::SYS_pwrite64),
+    ("pwritev", libc::SYS_pwritev),
+    ("close", libc::SYS_close),
+    ("fstat", libc::SYS_fstat),
+    ("newfstatat", libc::SYS_newfstatat),
+    ("ftruncate", libc::SYS_ftruncate),
+    ("mmap", libc::SYS_mmap),
+    ("munmap", libc::SYS_munmap),
+    ("madvise", libc::SYS_madvise),
+    ("readlink", libc::SYS_readlink),
+    ("mkdir", libc::SYS_mkdir),
+    ("rename", libc::SYS_rename),
+    ("getpid", libc::SYS_getpid),
+    ("getppid", libc::SYS_getppid),
+    ("gettid", libc::SYS_gettid),
+    ("geteuid", libc::SYS_geteuid),
+    ("prctl", libc::SYS_prctl),
+    ("prlimit64", libc::SYS_prlimit64),
+    ("rt_sigprocmask", libc::SYS_rt_sigprocmask),
+    ("futex", libc::SYS_futex),
+    ("sched_yield", libc::SYS_sched_yield),
+    ("clock_gettime", libc::SYS_clock_gettime),
+    ("getrandom", libc::SYS_getrandom),
+];
+
+/// Those that are made only where threads meet, or where the kernel maps no clock.
+const SOMETIMES: [&str; 3] = ["futex", "sched_yield", "clock_gettime"];
+
+#[test]
+fn the_documents_list_the_system_calls_of_a_trace() {
+    let text = fs::read_to_string(repository().join("docs/troubleshooting.md")).expect("the page can be read");
+    let (_, behind) = text.split_once("besides what the program needs: ").expect("the page has a list");
+    let listed: BTreeSet<&str> = behind.split(';').next().unwrap_or_default().split('`').skip(1).step_by(2).collect();
+    let names: BTreeMap<i64, &str> = FOR_A_TRACE.into_iter().map(|(name, number)| (number, name)).collect();
+    assert_eq!(listed, names.values().copied().collect());
+
+    let made = |run: TestRun| -> BTreeSet<i64> {
+        let outcome = run.run();
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome.stdout.lines().map(|line| line.parse().expect("a number")).collect()
+    };
+    let mut of_traces = BTreeSet::new();
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let run = || TestRun::of("system_calls", Release::R2026_2, adapter).env("URSCOPE_VALIDATE", "off");
+        let bare = made(run().untraced());
+        for form in FORMS {
+            let traced = made(run().env("URSCOPE_FORMAT", form));
+            let missing: Vec<_> = traced.difference(&bare).filter(|number| !names.contains_key(number)).collect();
+            assert!(missing.is_empty(), "{form}: the page does not list the system calls {missing:?}");
+            of_traces.extend(traced);
+        }
+    }
+    let is_unused = |(number, name): &(&i64, &&str)| !of_traces.contains(number) && !SOMETIMES.contains(name);
+    let unused: Vec<_> = names.iter().filter(is_unused).collect();
+    assert!(unused.is_empty(), "no trace takes {unused:?}");
 }

@@ -94,7 +94,7 @@ const PROGRAMS: [(&str, Shares, Runs); 53] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 30] = [
+const LEFT_OUT: [(&str, &str); 31] = [
     ("bench_cuda", "it has nothing to do with an adapter"),
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
@@ -120,6 +120,7 @@ const LEFT_OUT: [(&str, &str); 30] = [
     ("scenario", "it is run with each of its scenarios"),
     ("stepped_calls", "the tests of interrupted calls run it"),
     ("shmem_exchange", "a launcher starts it"),
+    ("system_calls", "the tests of odd processes run it"),
     ("two_terminals", "it is started twice"),
     ("violent_ends", "the tests of violent ends run it"),
     ("which_gpu", "it makes no IPC call"),

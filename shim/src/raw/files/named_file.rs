@@ -31,9 +31,12 @@ impl NamedFile {
         unfinished.push(UNFINISHED);
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let file = plain_file::open(Path::new(&unfinished), flags)?;
-        // Despite the umask of the process, the owner can open the file again when it grows.
-        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
-        let inode = identity(&file)?;
+        let status = plain_file::status_of(&file)?;
+        if status.st_mode & OWNER_ONLY != OWNER_ONLY {
+            // Despite the umask of the process, the owner can open the file again when it grows.
+            file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
+        }
+        let inode = (status.st_dev, status.st_ino);
         Ok((Self { path: path.into(), unfinished: Some(unfinished.into()), inode }, file))
     }
 
