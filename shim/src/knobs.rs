@@ -4,7 +4,7 @@
 //! environment is read once, when the library is loaded; for an invalid value, the default is used and a message
 //! printed. No other module may read the environment.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
 use urscope_schema::{launcher, placeholders, ranks::Ranks, trace::Form};
@@ -38,7 +38,7 @@ macro_rules! knobs {
 }
 
 knobs! {
-    /// The directory for trace files; it is created if it does not exist. `%h` stands for the host's name, `%p` for the
+    /// The directory for trace files; it is created if it does not exist, except for that of `urscope run`. `%h` stands for the host's name, `%p` for the
     /// process id, `%r` for the rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK,
     /// SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
@@ -77,8 +77,8 @@ knobs! {
     ranks: Ranks = "URSCOPE_RANKS", default "", example "0,3-5";
     /// The name of the run that this process belongs to. `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
-    /// The socket by which `urscope run` hears of processes that make their traces, so that it knows how they end. It sets the
-    /// variable.
+    /// The socket by which processes tell `urscope run` of their traces, so that it knows which are missing and how the processes end. It
+    /// sets the variable.
     observer: String = "URSCOPE_OBSERVER", default "", example "urscope-3f2a";
 }
 
@@ -192,6 +192,8 @@ pub fn read() -> &'static Knobs {
         let variables = process::variables(PREFIX);
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let mut knobs = Knobs::from(value, &mut complaints);
+        MAKES_DIRECTORY
+            .store(knobs.run.is_empty() || placeholders::any(knobs.directory.as_os_str()), Ordering::Relaxed);
         if placeholders::any(knobs.directory.as_os_str()) {
             let (host, pid) = (process::host(), std::process::id());
             knobs.directory = placeholders::fill(&knobs.directory, &host, pid, job().rank);
@@ -206,6 +208,15 @@ pub fn read() -> &'static Knobs {
         knobs
     })
 }
+
+/// Whether the directory for traces may be made. That of `urscope run` is there: if it is not, this process sees another root directory or
+/// another mount.
+pub fn makes_directory() -> bool {
+    read();
+    MAKES_DIRECTORY.load(Ordering::Relaxed)
+}
+
+static MAKES_DIRECTORY: AtomicBool = AtomicBool::new(true);
 
 /// The settings that every call needs, in one word.
 #[derive(Clone, Copy, Debug)]

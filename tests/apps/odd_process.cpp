@@ -1,5 +1,6 @@
 // Processes in odd circumstances, which share memory as any other. The argument chooses one; "list" prints their names.
 #include "interruptions.hpp"
+#include "rights.hpp"
 #include "ur_app.hpp"
 
 #include <atomic>
@@ -30,6 +31,12 @@ struct Work {
 
 // More calls than the first size of a trace has room for.
 constexpr int many = 8000;
+
+// A filter refuses what the trace takes to get its name.
+ALONE(without_rename) {
+  filter(SYS_rename, SECCOMP_RET_ERRNO | EPERM);
+  Work{}.get_and_put(many);
+}
 
 ALONE(in_reach) { Work{}.get_and_put(many); }
 

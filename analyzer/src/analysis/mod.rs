@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use urscope_rules::{Place, Severity};
+use urscope_schema::trace::process_times::ProcessTimes;
 
 pub use early_deaths::early_deaths;
 pub use error::AnalysisError;
@@ -38,9 +39,8 @@ use node_report::{Comparison, Locator};
 pub use observer::Observer;
 pub use progress::Progress;
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
-pub use reading::{
-    Stacks, boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces, untraced_deaths,
-};
+use reading::ObservedTimes;
+pub use reading::{Stacks, boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces};
 use symbols::Dispatchers;
 pub use symbols::{CallSite, CallSites, Wrappers, file_name};
 
@@ -67,6 +67,8 @@ pub struct Options {
     pub expected_signals: Vec<String>,
     /// The names of other runs that wrote traces into the same directory at the same time, and are not judged with this one.
     pub beside: Vec<String>,
+    /// What was observed of the processes of the run, besides what the files beside the traces say.
+    pub observed: Vec<ProcessTimes>,
     /// Whether the results contain the command lines of the processes. They may contain secrets, and results are published.
     pub command_lines: bool,
 }
@@ -83,6 +85,7 @@ impl Default for Options {
             listed: false,
             expected_signals: Vec::new(),
             beside: Vec::new(),
+            observed: Vec::new(),
             command_lines: false,
         }
     }
@@ -126,6 +129,10 @@ impl<'a> Analysis<'a> {
         let files = traces(paths)?;
         options.progress.expect(&files);
         let mut merger = Merger::default();
+        // Of processes without traces, the judgement takes what was observed from the options.
+        let of_traces = options.observed.iter().filter(|line| line.run.is_empty());
+        merger.times = ObservedTimes::beside(&files);
+        merger.times.extend(of_traces.cloned());
         merger.run(files, &|file| options.names(file, paths), &options.progress, observer)?;
         let locator = Arc::new(Mutex::new(Locator::new(&options.symbols)));
         Ok(Self { merger, locator, paths, options, comparison: None })

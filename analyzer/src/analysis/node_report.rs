@@ -33,6 +33,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
         let Header { boot_id, run, .. } = &*process.header;
         if node.key.runs.insert(run.clone()) {
             node.untraced.extend(merger.times.untraced(boot_id, run).map(str::to_owned));
+            node.unobserved.extend(merger.times.unobserved(boot_id, run).map(str::to_owned));
             node.early_deaths.extend(merger.times.early_deaths(boot_id, run).cloned());
         }
         node.processes.push(summary(process));

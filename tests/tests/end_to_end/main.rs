@@ -47,6 +47,7 @@ mod loaders;
 mod messages;
 mod middleware;
 mod missing_results;
+mod missing_traces;
 mod mixed_backends;
 mod module_dependencies;
 mod museum;

@@ -164,7 +164,7 @@ on_both_adapters! {
 }
 
 /// The numbers of the system calls that a filter must allow for a trace.
-const FOR_A_TRACE: [(&str, i64); 26] = [
+const FOR_A_TRACE: [(&str, i64); 25] = [
     ("openat", libc::SYS_openat),
     ("read", libc::SYS_read),
     ("write", libc::SYS_write),
@@ -178,7 +178,6 @@ const FOR_A_TRACE: [(&str, i64); 26] = [
     ("munmap", libc::SYS_munmap),
     ("madvise", libc::SYS_madvise),
     ("readlink", libc::SYS_readlink),
-    ("mkdir", libc::SYS_mkdir),
     ("rename", libc::SYS_rename),
     ("getpid", libc::SYS_getpid),
     ("getppid", libc::SYS_getppid),

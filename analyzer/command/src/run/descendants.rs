@@ -65,6 +65,14 @@ fn descends(mut pid: u32, of: u32, parent: impl Fn(u32) -> Option<u32>) -> bool 
     false
 }
 
+/// The number by which a process knows itself, in the innermost of its pid namespaces.
+pub(super) fn innermost(pid: u32) -> Option<u32> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_ascii_whitespace().last()?.parse().ok()
+}
+
 /// What `/proc/PID/stat` says of a process.
 pub(super) struct Stat {
     name: String,

@@ -1,4 +1,4 @@
-//! Which signal ended a process that this one did not start, and so cannot wait for.
+//! Which signal ended a process that this one did not start, and so cannot wait for; and which process is at the other end of a socket.
 //!
 //! It has unsafe code: no safe function asks a pidfd, or a socket for one.
 
@@ -36,15 +36,33 @@ pub(super) fn signal(pidfd: Option<impl AsFd>, pid: u32, start: u64) -> Option<u
     Some(ExitStatus::from_raw(status).signal().unwrap_or_default().unsigned_abs())
 }
 
+/// The process that made a connection: its number here, and its user.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    pub(super) pid: u32,
+    pub(super) uid: u32,
+}
+
+/// The process that made a connection, when it did so.
+pub(super) fn peer(connection: BorrowedFd<'_>) -> Option<Peer> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    ask(connection, libc::SO_PEERCRED, &mut peer).then_some(Peer { pid: peer.pid.unsigned_abs(), uid: peer.uid })
+}
+
 /// The pidfd of the process that made a connection. Linux gives it since 6.5, and after the process was waited for since 6.16.
-pub(super) fn peer(connection: BorrowedFd<'_>) -> Option<OwnedFd> {
-    let (mut pidfd, mut length) = (-1_i32, size_of::<i32>() as libc::socklen_t);
-    let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERPIDFD);
-    let (to, room) = ((&raw mut pidfd).cast(), &raw mut length);
-    // SAFETY: getsockopt(2) writes no more than `length` bytes, which `pidfd` has.
-    let answer = unsafe { libc::getsockopt(connection.as_raw_fd(), level, option, to, room) };
+pub(super) fn peer_pidfd(connection: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let mut pidfd = -1_i32;
+    let has_answered = ask(connection, libc::SO_PEERPIDFD, &mut pidfd);
     // SAFETY: the system call has just made this descriptor.
-    (answer == 0 && pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) })
+    (has_answered && pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) })
+}
+
+/// Asks for an option of a socket; false if it has none. The answers are integers, or structures of integers.
+fn ask<T: Copy>(socket: BorrowedFd<'_>, option: libc::c_int, answer: &mut T) -> bool {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    let (to, room) = (std::ptr::from_mut(answer).cast(), &raw mut length);
+    // SAFETY: getsockopt(2) writes no more than `length` bytes, which `answer` has.
+    unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, to, room) == 0 }
 }
 
 fn of_zombie(pid: u32, start: u64) -> Option<i32> {

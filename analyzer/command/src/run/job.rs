@@ -1,8 +1,9 @@
 //! The ranks of an MPI job of which each has an urscope of its own: `mpiexec urscope run -- ./app`.
 //!
 //! What one rank exports, another one opens, so a rank alone cannot be judged. The ranks of a job on one host therefore share a directory
-//! and the name of the run, and the last one to end judges all. They agree by a file in the directory, to which each adds a line when
-//! it begins and one when it ends, under a lock. A rank that is killed counts as ended.
+//! and the name of the run, and the last one to end judges all. They agree by a file in the directory: it has the name of the run, and a
+//! line for each rank, which it adds when it begins and changes when it ends, under a lock. What a rank has observed of its processes is in its line.
+//! Of an urscope that was killed, it is not known.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
@@ -11,12 +12,13 @@ use std::time::{Duration, Instant};
 use std::{os::unix::ffi::OsStrExt as _, process, thread};
 
 use rustix::system::uname;
+use serde::{Deserialize, Serialize};
 use urscope_analyzer::analysis::{Limit, LimitCause, is_running};
 use urscope_analyzer::files::{Access, Folder};
-use urscope_schema::launcher;
+use urscope_schema::{launcher, trace::process_times::ProcessTimes};
 
 use super::descendants::{Stat, stat};
-use super::early_deaths::value;
+use super::{early_deaths::value, observation::Observation};
 
 /// The variables that name a job, in the order in which they are asked for.
 const NAMES: [&str; 2] = ["SLURM_JOB_ID", "PALS_APID"];
@@ -63,12 +65,18 @@ impl Job {
         Some(Limit { cause: LimitCause::NotTraced, text })
     }
 
-    /// Adds this rank to those that have begun in the directory.
-    pub(crate) fn begin(self, folder: &Folder) -> io::Result<Ranks> {
+    /// Adds this rank to those that have begun in the directory. The first one gives the job the name of its run, and the others take it.
+    pub(crate) fn begin(self, folder: &Folder, run: &mut String) -> io::Result<Ranks> {
         let name = format!(".urscope-ranks-{}", self.name);
         let start = stat(process::id()).map_or(0, |stat| stat.start);
         let ranks = Ranks { job: self, folder: folder.clone(), name, start };
-        ranks.change(|known| known.push(Known { pid: process::id(), start, has_ended: false }))?;
+        ranks.change(|all| {
+            if all.run.is_empty() {
+                all.run.clone_from(run);
+            }
+            run.clone_from(&all.run);
+            all.ranks.push(Known { pid: process::id(), start, has_ended: false, observed: Vec::new() });
+        })?;
         Ok(ranks)
     }
 }
@@ -83,12 +91,29 @@ pub(crate) struct Ranks {
     start: u64,
 }
 
+/// What the file has.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct All {
+    /// The name of the run.
+    run: String,
+    ranks: Vec<Known>,
+}
+
 /// One of the ranks: the urscope that runs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Known {
     pid: u32,
     start: u64,
     has_ended: bool,
+    /// What it has observed that changes the verdict.
+    observed: Vec<ProcessTimes>,
+}
+
+impl Known {
+    fn runs(&self) -> bool {
+        !self.has_ended && is_running(self.pid, self.start)
+    }
 }
 
 impl Ranks {
@@ -97,23 +122,36 @@ impl Ranks {
         self.folder.path().join(&self.name).display().to_string()
     }
 
-    /// Adds this rank to those that have ended. Returns, if it was the last, how many there were.
-    /// The error says why the ranks cannot agree.
-    pub(crate) fn end(&self) -> io::Result<Option<usize>> {
+    /// Adds this rank to those that have ended, with what it has observed. Returns, if it was the last, how many there were; what they have
+    /// observed is added then. The error says why the ranks cannot agree, and what the others have observed is not known.
+    pub(crate) fn end(&self, observed: &mut Observation) -> io::Result<Option<usize>> {
+        let ended = self.wait_for_end(observed);
+        if let Err(error) = &ended {
+            observed.miss(format!("what the other ranks have observed is not known ({error})"));
+        }
+        ended
+    }
+
+    fn wait_for_end(&self, observed: &mut Observation) -> io::Result<Option<usize>> {
         let began = Instant::now();
         loop {
-            let (mut is_last, mut is_known, mut joined) = (None, true, 0);
-            self.change(|known| {
-                joined = known.len();
-                is_known = known.iter().any(|rank| rank.pid == process::id() && rank.start == self.start);
-                let has_ended =
-                    |rank: &Known| rank.pid == process::id() || rank.has_ended || !is_running(rank.pid, rank.start);
-                let all_began = self.job.here.is_none_or(|here| known.len() >= here) || began.elapsed() >= PATIENCE;
-                let all_ended = known.iter().all(has_ended);
+            let (mut is_last, mut is_known, mut joined) = (None, false, 0);
+            self.change(|all| {
+                joined = all.ranks.len();
+                let is_own = |rank: &Known| rank.pid == process::id() && rank.start == self.start;
+                let (own, others): (Vec<_>, Vec<_>) = all.ranks.iter_mut().partition(|rank| is_own(rank));
+                let all_began = self.job.here.is_none_or(|here| joined >= here) || began.elapsed() >= PATIENCE;
+                let all_ended = !others.iter().any(|rank| rank.runs());
                 is_last = (all_began || !all_ended).then_some(all_ended);
-                if is_last.is_some() {
-                    let own = known.iter_mut().filter(|rank| rank.pid == process::id() && rank.start == self.start);
-                    own.for_each(|rank| rank.has_ended = true);
+                is_known = !own.is_empty();
+                for rank in own.into_iter().filter(|_| is_last.is_some()) {
+                    (rank.has_ended, rank.observed) = (true, observed.of_the_run().cloned().collect());
+                }
+                for rank in others.into_iter().filter(|_| is_last == Some(true)) {
+                    if !rank.has_ended {
+                        observed.miss(format!("the urscope of a rank (pid {}) was killed", rank.pid));
+                    }
+                    observed.extend(std::mem::take(&mut rank.observed));
                 }
             })?;
             if !is_known {
@@ -132,16 +170,15 @@ impl Ranks {
     }
 
     /// Changes what is known of the ranks. Only one of them does so at a time.
-    fn change(&self, change: impl FnOnce(&mut Vec<Known>)) -> io::Result<()> {
+    fn change(&self, change: impl FnOnce(&mut All)) -> io::Result<()> {
         let mut file = self.locked()?;
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
-        let mut known: Vec<Known> = text.lines().filter_map(Known::parse).collect();
-        change(&mut known);
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        let mut all = if text.is_empty() { All::default() } else { serde_json::from_slice(&text)? };
+        change(&mut all);
         file.seek(SeekFrom::Start(0))?;
         file.set_len(0)?;
-        let lines: String = known.iter().map(Known::line).collect();
-        file.write_all(lines.as_bytes())
+        file.write_all(&serde_json::to_vec(&all)?)
     }
 
     /// Opens the file, and waits until no other rank has it.
@@ -155,18 +192,6 @@ impl Ranks {
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-}
-
-impl Known {
-    fn parse(line: &str) -> Option<Self> {
-        let mut words = line.split(' ');
-        let (pid, start) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(Self { pid, start, has_ended: words.next() == Some("ended") })
-    }
-
-    fn line(&self) -> String {
-        format!("{} {} {}\n", self.pid, self.start, if self.has_ended { "ended" } else { "began" })
     }
 }
 
@@ -236,7 +261,8 @@ mod tests {
     }
 
     fn begun(folder: &tempfile::TempDir, name: &str, here: Option<usize>) -> io::Result<Ranks> {
-        Job { rank: 0, name: name.into(), here, size: here }.begin(&Folder::open(folder.path()).unwrap())
+        let job = Job { rank: 0, name: name.into(), here, size: here };
+        job.begin(&Folder::open(folder.path()).unwrap(), &mut "r".into())
     }
 
     #[test]
@@ -247,13 +273,19 @@ mod tests {
         let parent = stat(process::id()).unwrap().parent;
         // Another one runs, and one was killed.
         let others = [
-            Known { pid: parent, start: start(parent), has_ended: false },
-            Known { pid: u32::MAX, start: 1, has_ended: false },
+            Known { pid: parent, start: start(parent), has_ended: false, observed: Vec::new() },
+            Known { pid: u32::MAX, start: 1, has_ended: false, observed: Vec::new() },
         ];
-        this.change(|known| known.extend(others)).unwrap();
-        assert_eq!(this.end().unwrap(), None);
-        this.change(|known| known[1].has_ended = true).unwrap();
-        assert_eq!(this.end().unwrap(), Some(3));
+        this.change(|all| all.ranks.extend(others)).unwrap();
+        let mut observed = Observation::of("r");
+        assert_eq!(this.end(&mut observed).unwrap(), None);
+        assert_eq!(observed.lines(), []);
+        let line = observed.without_trace((5, 5));
+        this.change(|all| (all.ranks[1].has_ended, all.ranks[1].observed) = (true, vec![line.clone()])).unwrap();
+        assert_eq!(this.end(&mut observed).unwrap(), Some(3));
+        let [told, killed] = observed.lines() else { panic!("{observed:?}") };
+        assert_eq!(told, &line);
+        assert!(killed.unobserved.starts_with("the urscope of a rank"), "{killed:?}");
         assert_eq!(this.job.absent(3), None);
         assert!(this.job.absent(2).unwrap().text.starts_with("2 of the 3 ranks"));
         this.forget();
@@ -264,10 +296,12 @@ mod tests {
     fn a_rank_whose_line_is_gone_does_not_take_itself_for_the_last() {
         let folder = tempfile::tempdir().unwrap();
         let this = begun(&folder, "j", None).unwrap();
-        this.change(Vec::clear).unwrap();
-        assert!(this.end().unwrap_err().to_string().contains("no longer there"));
+        this.change(|all| all.ranks.clear()).unwrap();
+        let mut observed = Observation::of("r");
+        assert!(this.end(&mut observed).unwrap_err().to_string().contains("no longer there"));
         fs::remove_dir_all(folder.path()).unwrap();
-        assert_eq!(this.end().unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(this.end(&mut observed).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(observed.lines().iter().all(|line| line.unobserved.starts_with("what the other ranks have observed")));
     }
 
     #[test]
@@ -284,10 +318,11 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(PERIOD * 3);
-                this.change(|known| known.push(Known { pid: u32::MAX, start: 1, has_ended: true })).unwrap();
+                let other = Known { pid: u32::MAX, start: 1, has_ended: true, observed: Vec::new() };
+                this.change(|all| all.ranks.push(other)).unwrap();
             });
-            assert_eq!(this.end().unwrap(), Some(2));
+            assert_eq!(this.end(&mut Observation::of("r")).unwrap(), Some(2));
         });
-        assert_eq!(begun(&folder, "k", Some(2)).unwrap().end().unwrap(), Some(1));
+        assert_eq!(begun(&folder, "k", Some(2)).unwrap().end(&mut Observation::of("r")).unwrap(), Some(1));
     }
 }

@@ -3,15 +3,17 @@
 //! It must not touch the program's input and output. All errors of urscope itself are found before the program starts,
 //! so that a long run is never lost because a directory cannot be written.
 
-mod bypassed;
+mod book;
 mod descendants;
 mod early_deaths;
 mod end_of_process;
 mod environment;
 mod job;
+mod looks;
 mod merged;
 mod notices;
-mod process_times;
+mod observation;
+mod observer;
 mod process_tree;
 mod signals;
 mod temporary_install;
@@ -38,7 +40,8 @@ use crate::{parts, program::Program, shell::quoted, window::Window};
 use environment::Surroundings;
 use job::{Job, Ranks};
 use merged::{Merged, TracePlace};
-use process_times::ProcessObserver;
+use observation::Observation;
+use observer::ProcessObserver;
 use process_tree::End;
 use traces::{Traces, unusable};
 use verdict::{Reporting, Unseen};
@@ -84,9 +87,10 @@ pub(crate) fn run(
         surroundings.inner_calls = arguments.inner_calls;
         surroundings.command_lines = verdict.command_lines;
         let asked = asked.as_deref().map(named_here);
-        let prepared = Traces::prepare(asked.as_deref(), Path::new(name), job.as_ref())?;
+        let mut prepared = Traces::prepare(asked.as_deref(), Path::new(name), job.as_ref())?;
         if let Some(job) = job {
-            ranks = Some(job.begin(&prepared.folder).map_err(|error| unusable(prepared.path(), &error))?);
+            let begun = job.begin(&prepared.folder, &mut prepared.run);
+            ranks = Some(begun.map_err(|error| unusable(prepared.path(), &error))?);
         }
         (surroundings.only_records, surroundings.is_judged) = (!verdict.verbose, is_judged);
         surroundings.traces = Some((prepared.path().to_path_buf(), prepared.run.clone()));
@@ -104,18 +108,20 @@ pub(crate) fn run(
     let window = window.map(|traces| shown(verdict, &arguments.window, traces, reporting.as_ref(), &mut install));
     let window = window.transpose().map_err(tidied)?;
 
-    // Without it, only the ends of killed processes are less well known.
-    let observer = traces.as_ref().and_then(|traces| {
-        ProcessObserver::start(traces.folder.clone(), &traces.run, surroundings.library.as_deref()).ok()
+    let observer = traces.as_ref().map(|traces| {
+        let started = ProcessObserver::start(traces.folder.clone(), &traces.run, surroundings.library.as_deref());
+        started.map_err(|error| Observation::none(&traces.run, format!("no process could be observed ({error})")))
     });
-    surroundings.observer = observer.as_ref().map(|observer| observer.address.clone()).unwrap_or_default();
+    if let Some(Ok(observer)) = &observer {
+        surroundings.observer.clone_from(&observer.address);
+    }
     let mut command = process::Command::new(name);
     let variables = surroundings.changes(|name| env::var_os(name)).map_err(|error| tidied(error.into()))?;
     command.args(rest).envs(variables);
     let limit = arguments.wait_for_children.map(|seconds| Duration::from_secs(seconds.into()));
     let ended = process_tree::run(&mut command, limit);
     let death = death(ended.as_ref().ok(), &program, surroundings.library.as_ref().and(traces.as_ref()));
-    let seen = observer.map(|observer| observer.finish(death)).unwrap_or_default();
+    let observation = observer.map(|observer| observer.map_or_else(|none| none, |observer| observer.finish(death)));
     let end = ended.inspect_err(|_| traces.iter().for_each(Traces::tidy))?;
     if !end.left.is_empty() {
         // The remaining processes may still start programs that load the library and the device from here.
@@ -123,8 +129,8 @@ pub(crate) fn run(
     }
 
     let mut code = exit_code(end.status);
-    if let Some(traces) = &traces {
-        let is_last = ranks.as_ref().map(Ranks::end).transpose();
+    if let (Some(traces), Some(mut observation)) = (&traces, observation) {
+        let is_last = ranks.as_ref().map(|ranks| ranks.end(&mut observation)).transpose();
         if let (Some(ranks), Err(error)) = (&ranks, &is_last) {
             tell_alone(ranks, error);
         }
@@ -141,7 +147,7 @@ pub(crate) fn run(
                 let (judged, merged, happened) = verdict::give(
                     verdict,
                     reporting,
-                    (traces, &seen),
+                    (traces, &observation),
                     &program,
                     &end,
                     unseen,

@@ -6,21 +6,20 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
-use std::{fs, io, process};
+use std::{fs, io};
 
 use urscope_analyzer::Options;
 use urscope_analyzer::analysis::{header_of, is_running};
 use urscope_analyzer::files::{Folder, owners};
 use urscope_schema::trace::{Form, process_times::FILE, write::writer_of};
 
-use super::{job::Job, process_times::Seen};
-use crate::{input::HOME, shell::quoted, view::Subject};
+use super::job::Job;
+use crate::{input::HOME, shell::quoted, view, view::Subject};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Traces {
     pub(crate) folder: Folder,
-    /// The name of the run, which the headers of its traces contain.
+    /// The name of the run, which the headers of its traces contain. Only its processes know it: no other user can make a trace of it.
     pub(crate) run: String,
     before: HashSet<OsString>,
     /// Those of them whose processes were running.
@@ -45,7 +44,7 @@ impl Traces {
             folder.refuse_foreign(false).map_err(failed)?;
             (folder, made) = (new_folder(&folder, &plain_name(program)).map_err(failed)?, true);
         }
-        let run = job.map_or_else(run_name, |job| format!("job-{}", job.name));
+        let run = view::word().map_err(failed)?;
         let mut traces =
             Self { folder, run, before: HashSet::new(), running: HashSet::new(), unnamed, made: made || unnamed };
         traces.check().inspect_err(|_| traces.tidy()).map_err(failed)?;
@@ -109,26 +108,13 @@ impl Traces {
         Ok(names.iter().map(|name| self.path().join(name)).collect())
     }
 
-    /// The names of other runs that wrote traces into the directory during this one.
-    pub(crate) fn beside(&self, seen: &Seen) -> Vec<String> {
-        let names: BTreeSet<&OsString> = self.running.iter().chain(&seen.appeared).collect();
+    /// The names of other runs of this user that wrote traces into the directory during this one.
+    pub(crate) fn beside(&self) -> Vec<String> {
+        let mut names = names_in(&self.folder).unwrap_or_default();
+        names.retain(|name| !self.before.contains(name) || self.running.contains(name));
+        names.retain(|name| self.folder.has_file_of(Path::new(name), |owner| owners().have(owner)));
         let runs = names.into_iter().filter_map(|name| Some(header_of(&self.path().join(name))?.run));
         runs.filter(|run| *run != self.run).collect::<BTreeSet<_>>().into_iter().collect()
-    }
-
-    /// What makes the traces an incomplete record of the run, as part of a message.
-    pub(crate) fn loss(&self, seen: &Seen) -> Option<String> {
-        if seen.is_moved {
-            return Some("the directory of the traces was moved or replaced while the program ran".into());
-        }
-        let there: BTreeSet<OsString> = self.folder.names().unwrap_or_default().into_iter().collect();
-        // A process that is killed before its first call leaves the file.
-        if let Some(((pid, _), _)) = seen.begun.iter().find(|(_, name)| !there.contains(*name)) {
-            return Some(format!("process {pid} could not write its trace"));
-        }
-        // In a sticky directory nobody can remove traces of others, and everyone their own.
-        let removed = seen.appeared.difference(&there).next().filter(|_| !self.folder.is_sticky())?;
-        Some(format!("the trace {} was removed while the program ran", removed.display()))
     }
 
     /// Checks that the directory is still at its path.
@@ -193,12 +179,6 @@ fn plain_name(program: &Path) -> String {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     name.chars().take(64).map(|letter| if plain(letter) { letter } else { '_' }).collect()
-}
-
-/// A unique name of a run: the current time and the process number.
-fn run_name() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{:x}-{:x}", now.as_nanos(), process::id())
 }
 
 #[cfg(test)]
@@ -267,6 +247,5 @@ mod tests {
     #[test]
     fn a_name_needs_no_quotes() {
         assert_eq!(plain_name(Path::new("/opt/my app's")), "my_app_s");
-        assert_ne!(run_name(), "");
     }
 }

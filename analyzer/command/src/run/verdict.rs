@@ -4,14 +4,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::{error::Error, fs::File, os::unix::process::ExitStatusExt as _};
 
-use urscope_analyzer::analysis::{Limit, LimitCause, early_deaths, untraced_deaths};
+use urscope_analyzer::analysis::{Limit, LimitCause, early_deaths};
 use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, files, judge, plain::plain, signals};
 
 use urscope_schema::counted;
 
 use super::merged::{self, Merged, analyze_and_merge};
 use super::process_tree::{End, exit_code, named};
-use super::{process_times::Seen, traces::Traces};
+use super::{observation::Observation, traces::Traces};
 use crate::arguments::{Device, Format, VerdictArguments};
 use crate::output::{Outputs, Shown, complain, detailed, exemptions, is_quiet, look, show};
 use crate::{program::Program, view::saved};
@@ -48,19 +48,20 @@ pub(crate) enum Unseen {
     Here(Option<Limit>),
 }
 
-/// Analyzes the traces, writes the reports and the merged trace. `seen` is what happened to them while the program ran. Returns
+/// Analyzes the traces, writes the reports and the merged trace. `observed` is what was seen of the processes, and what was not. Returns
 /// the exit code of the verdict, what became of the merged trace, and the most severe finding in one line.
 pub(crate) fn give(
     arguments: &VerdictArguments,
     reporting: Reporting,
-    (traces, seen): (&Traces, &Seen),
+    (traces, observed): (&Traces, &Observation),
     program: &Program,
     end: &End,
     unseen: Unseen,
     (device, has_gpu): (Device, fn() -> bool),
 ) -> (u8, Merged, Option<String>) {
     let Reporting { exemptions, file, outputs } = reporting;
-    let options = Options { listed: true, beside: traces.beside(seen), ..arguments.options(exemptions) };
+    let (beside, lines) = (traces.beside(), observed.lines().to_vec());
+    let options = Options { listed: true, beside, observed: lines, ..arguments.options(exemptions) };
     let unreadable = |error: io::Error| {
         let folder = traces.path().display();
         (
@@ -74,13 +75,14 @@ pub(crate) fn give(
             let has_gpu = device != Device::Native || has_gpu();
             let obstacle = program.obstacle();
             let died = || {
-                let died = untraced_deaths(&traces.folder, &traces.run);
-                early_deaths(&died, &options.expected_signals, "loaded an adapter")
+                let died = observed.lines().iter().filter(|line| line.early_death.is_some());
+                early_deaths(died, &options.expected_signals, "loaded an adapter")
             };
             // What could not be traced may have loaded one.
-            let died = if obstacle.is_none() && seen.untraced.is_empty() { died() } else { None };
+            let untraced: Vec<&str> = observed.untraced().collect();
+            let died = if obstacle.is_none() && untraced.is_empty() { died() } else { None };
             death_is_told = died.is_some();
-            let reason = died.unwrap_or_else(|| nothing_traced(obstacle, seen, has_gpu));
+            let reason = died.unwrap_or_else(|| nothing_traced(obstacle, &untraced, has_gpu));
             (not_judged(&options, reason), Merged::Nothing)
         }
         Ok(files) => {
@@ -91,9 +93,10 @@ pub(crate) fn give(
         }
         Err(error) => unreadable(error),
     };
-    let judgement = match traces.loss(seen) {
-        Some(loss) => without(judgement, loss),
-        None => judgement,
+    let judgement = if observed.is_moved {
+        without(judgement, "the directory of the traces was moved or replaced while the program ran".into())
+    } else {
+        judgement
     };
     let death = death(end, &judgement, &options).filter(|_| !death_is_told);
     let unseen = match unseen {
@@ -193,13 +196,13 @@ fn death(end: &End, judgement: &Judgement, options: &Options) -> Option<Limit> {
 }
 
 /// Why there is no trace, and what to do.
-fn nothing_traced(obstacle: Option<(String, &str)>, seen: &Seen, has_gpu: bool) -> String {
-    if let Some(untraced) = seen.untraced.first() {
-        let others = match seen.untraced.len() - 1 {
+fn nothing_traced(obstacle: Option<(String, &str)>, untraced: &[&str], has_gpu: bool) -> String {
+    if let [first, others @ ..] = untraced {
+        let others = match others.len() {
             0 => String::new(),
             others => format!(", nor could {}", counted(others, "other process")),
         };
-        return format!("nothing was recorded: {untraced}{others}");
+        return format!("nothing was recorded: {first}{others}");
     }
     if let Some((obstacle, remedy)) = obstacle {
         return format!("nothing was recorded: {obstacle}; {remedy}");
@@ -240,9 +243,8 @@ mod tests {
 
     #[test]
     fn an_obstacle_stands_for_the_general_reason() {
-        assert!(nothing_traced(None, &Seen::default(), true).starts_with("nothing was recorded: no process loaded"));
-        let reason =
-            nothing_traced(Some(("app is statically linked".into(), "link it dynamically")), &Seen::default(), true);
+        assert!(nothing_traced(None, &[], true).starts_with("nothing was recorded: no process loaded"));
+        let reason = nothing_traced(Some(("app is statically linked".into(), "link it dynamically")), &[], true);
         assert!(reason.starts_with("nothing was recorded: app is statically linked; link it dynamically"), "{reason}");
     }
 

@@ -40,6 +40,7 @@ use tokio::sync::watch as channel;
 use perfetto::Copy;
 use state::AppState;
 use tokens::AccessTokens;
+pub(crate) use tokens::word;
 
 use crate::shell::quoted;
 use urscope_analyzer::{Options, sources::Sources};

@@ -38,8 +38,8 @@ impl AccessTokens {
     }
 }
 
-/// A random word.
-pub(super) fn word() -> io::Result<String> {
+/// A random word, which nobody can guess.
+pub(crate) fn word() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))

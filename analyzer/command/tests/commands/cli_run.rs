@@ -335,16 +335,14 @@ fn a_run_in_a_directory_that_is_gone_is_refused() {
 fn a_run_whose_traces_are_removed_is_not_judged() {
     let script = "cp \"$URSCOPE_DIR\"/urscope-sh-$$-1.json \"$URSCOPE_DIR\"/urscope-other-7-1.json; sleep 0.1; \
                   rm \"$URSCOPE_DIR\"/urscope-other-7-1.json";
-    let ended = one_call(&Workspace::new(), &[], script);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("the trace urscope-other-7-1.json was removed while the program ran"),
-        "{}",
-        ended.stderr
-    );
-    let sticky = Workspace::new();
-    sticky.prepare("mkdir traces; chmod 1777 traces");
-    assert_ne!(one_call(&sticky, &["--dir", "traces"], script).code, 2);
+    for mode in ["755", "1777"] {
+        let workspace = Workspace::new();
+        workspace.prepare(&format!("mkdir traces; chmod {mode} traces"));
+        let ended = one_call(&workspace, &["--dir", "traces"], script);
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let said = "process 7 could not keep its trace urscope-other-7-1.json";
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    }
 }
 
 #[test]

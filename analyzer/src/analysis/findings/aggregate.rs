@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
+use urscope_schema::trace::process_times::ProcessTimes;
 use urscope_schema::{counted, enumerated, ranks::process_name};
 
 use super::{Node, Report};
@@ -86,7 +87,8 @@ fn limits(nodes: &[Node], findings: &[FoundFinding], options: &Options) -> Vec<L
         (LimitCause::UntracedPeer, untraced(findings)),
         (LimitCause::Unexamined, unexamined(nodes)),
         (LimitCause::NotTraced, left_out(nodes)),
-        (LimitCause::NotTraced, without_traces(nodes)),
+        (LimitCause::NotTraced, without_traces(nodes, options)),
+        (LimitCause::NotTraced, unobserved(nodes, options)),
         (LimitCause::Late, came_late(nodes)),
         (LimitCause::OtherRun, may_be_elsewhere(nodes, options)),
     ];
@@ -135,7 +137,9 @@ fn deaths(nodes: &[Node], options: &Options) -> Option<String> {
 
 /// Which processes died of signals before they made a call.
 fn before_calls(nodes: &[Node], options: &Options) -> Option<String> {
-    let all = nodes.iter().flat_map(|node| &node.early_deaths);
+    let mut all: Vec<&ProcessTimes> = nodes.iter().flat_map(|node| &node.early_deaths).collect();
+    let observed = options.observed.iter().filter(|line| line.early_death.is_some() && !all.contains(line));
+    all.extend(observed.collect::<Vec<_>>());
     early_deaths(all, &options.expected_signals, "made a call that is recorded")
 }
 
@@ -189,15 +193,33 @@ fn left_out(nodes: &[Node]) -> Option<String> {
     })
 }
 
-/// Which processes could not write their traces.
-fn without_traces(nodes: &[Node]) -> Option<String> {
-    let mut untraced = nodes.iter().flat_map(|node| &node.untraced);
+/// Each text once that the nodes have, or that was observed.
+fn texts<'t>(
+    nodes: &'t [Node],
+    options: &'t Options,
+    of_node: fn(&Node) -> &[String],
+    of_line: fn(&ProcessTimes) -> &String,
+) -> Vec<&'t str> {
+    let all = nodes.iter().flat_map(of_node).chain(options.observed.iter().map(of_line));
+    let mut known = BTreeSet::new();
+    all.map(String::as_str).filter(|text| !text.is_empty() && known.insert(*text)).collect()
+}
+
+/// Which processes have no traces.
+fn without_traces(nodes: &[Node], options: &Options) -> Option<String> {
+    let mut untraced = texts(nodes, options, |node| &node.untraced, |line| &line.untraced).into_iter();
     let first = untraced.next()?;
     let others = match untraced.count() {
         0 => String::new(),
         others => format!(", nor could {}", counted(others, "other process")),
     };
     Some(format!("{first}{others}: what was done there is not known"))
+}
+
+/// What could not be observed, so that there may be more processes without traces.
+fn unobserved(nodes: &[Node], options: &Options) -> Option<String> {
+    let all = texts(nodes, options, |node| &node.unobserved, |line| &line.unobserved);
+    (!all.is_empty()).then(|| format!("processes of the run may be missing: {}", all.join("; ")))
 }
 
 /// Which processes were not traced from their beginning on.

@@ -99,9 +99,12 @@ pub(crate) struct Node {
     /// Those of `unseen` that keep the verdict from being clean: adapters whose calls were not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) blind: Vec<String>,
-    /// Why processes could not write their traces.
+    /// Which processes have no traces, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) untraced: Vec<String>,
+    /// What could not be observed of the processes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unobserved: Vec<String>,
     /// The processes that signals ended before they made traces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) early_deaths: Vec<ProcessTimes>,

@@ -156,7 +156,6 @@ impl Merger {
         let buffer = (buffer_size(files.len()), stay_open(files.len()));
         let cursors = self.open(files.iter(), named, buffer, None)?;
         let mut cursors: Vec<_> = cursors.into_iter().map(Some).collect();
-        self.times = ObservedTimes::beside(&files);
         drop(files);
         self.add(cursors.iter().flatten().map(|cursor| cursor.header()));
         let mut order: Vec<usize> = (0..cursors.len()).collect();

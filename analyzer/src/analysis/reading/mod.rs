@@ -28,5 +28,4 @@ pub(crate) use extent::{ChunkExtent, end_of_text, is_binary, is_blank};
 pub use paths::{contents, runs_below, traces};
 pub(crate) use prefetch::{Prefetcher, buffer_size, stay_open};
 pub(crate) use process_times::ObservedTimes;
-pub use process_times::untraced_deaths;
 pub use stack_index::Stacks;

@@ -1,4 +1,5 @@
-//! Reads what `urscope run` observed of the processes from outside: until when each was there, and which could not write their traces.
+//! Reads what `urscope run` observed of the processes from outside: until when each was there, which have no traces, and what could not be
+//! observed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -20,19 +21,14 @@ pub(crate) struct ObservedTimes {
     untraced: Vec<ProcessTimes>,
     /// The processes that signals ended before they made traces.
     early_deaths: Vec<ProcessTimes>,
+    /// What could not be observed.
+    unobserved: Vec<ProcessTimes>,
 }
 
 /// The lines of the file in a directory; none if it is missing, or another user's.
 fn lines(folder: &Folder, is_trusted: impl Fn(u32) -> bool) -> Vec<ProcessTimes> {
     let text = folder.file_of(FILE, is_trusted).and_then(|file| files::bounded(file, LIMIT)).unwrap_or_default();
     text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
-}
-
-/// The processes of a run that signals ended before they made traces, where no process made one.
-pub fn untraced_deaths(folder: &Folder, run: &str) -> Vec<ProcessTimes> {
-    let mut lines = lines(folder, |owner| owners().have(owner));
-    lines.retain(|line| line.run == run && line.early_death.is_some());
-    lines
 }
 
 impl ObservedTimes {
@@ -48,23 +44,38 @@ impl ObservedTimes {
         let mut times = Self::default();
         for (folder, of_traces) in folders {
             let is_trusted = |owner| owners().have(owner) || of_traces == BTreeSet::from([owner]);
-            for line in Folder::open(folder).map(|folder| lines(&folder, is_trusted)).unwrap_or_default() {
-                if line.early_death.is_some() {
-                    times.early_deaths.push(line);
-                } else if line.untraced.is_empty() {
-                    times.ended.insert((line.boot_id.clone(), line.pid, line.start), line);
-                } else {
-                    times.untraced.push(line);
-                }
-            }
+            times.extend(Folder::open(folder).map(|folder| lines(&folder, is_trusted)).unwrap_or_default());
         }
         times
+    }
+
+    /// Adds lines, as a run has them in memory.
+    pub(crate) fn extend(&mut self, lines: impl IntoIterator<Item = ProcessTimes>) {
+        for line in lines {
+            let list = if line.early_death.is_some() {
+                &mut self.early_deaths
+            } else if !line.untraced.is_empty() {
+                &mut self.untraced
+            } else if !line.unobserved.is_empty() {
+                &mut self.unobserved
+            } else {
+                self.ended.insert((line.boot_id.clone(), line.pid, line.start), line);
+                continue;
+            };
+            list.push(line);
+        }
     }
 
     /// Why processes of a run on a host could not write their traces, as parts of a message.
     pub(crate) fn untraced<'t>(&'t self, boot_id: &'t str, run: &'t str) -> impl Iterator<Item = &'t str> {
         let of_run = self.untraced.iter().filter(move |times| times.boot_id == boot_id && times.run == run);
         of_run.map(|times| times.untraced.as_str())
+    }
+
+    /// What could not be observed of a run on a host, as parts of a message.
+    pub(crate) fn unobserved<'t>(&'t self, boot_id: &'t str, run: &'t str) -> impl Iterator<Item = &'t str> {
+        let of_run = self.unobserved.iter().filter(move |times| times.boot_id == boot_id && times.run == run);
+        of_run.map(|times| times.unobserved.as_str())
     }
 
     /// The processes of a run on a host that signals ended before they made traces.

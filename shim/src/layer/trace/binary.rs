@@ -4,7 +4,7 @@
 
 #![expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 
-use std::io;
+use std::{io, path::Path};
 
 use urscope_schema::api::Function;
 use urscope_schema::call::{Nanos, Values};
@@ -153,14 +153,15 @@ impl BinaryFile {
     pub(super) fn begin(forked: bool) -> Self {
         let header = file::header(forked);
         thread::at_end(leave_chunk);
-        let created = file::create(Form::Binary, &header, |path| {
+        let make = |path: &Path| {
             let mut chunks = Chunks::create(path)?;
             let fields_of_gap = write_beginning(&mut chunks, &header)?;
             chunks.name.publish()?;
             // Without it, the footer has the number.
             let _ = LOST.keep_in(&chunks.name, fields_of_gap);
             Ok(chunks)
-        });
+        };
+        let created = file::create(Form::Binary, &header, make, |chunks| &chunks.name);
         Self { chunks: created, growth: Growth::default() }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! An error never reaches the program: it is reported once, and records are counted as lost.
 
+use std::path::Path;
+
 use urscope_schema::trace::write::{self, End, Line};
 use urscope_schema::trace::{Form, write::gap};
 
@@ -66,7 +68,7 @@ impl ChromeFile {
         if let Some(entry_points) = ENTRY_POINTS.get() {
             beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
         }
-        let pages = file::create(Form::Chrome, &header, |path| {
+        let make = |path: &Path| {
             let mut pages = Pages::create(path)?;
             while beginning.len() as u64 > pages.room() {
                 pages.grow()?;
@@ -74,7 +76,8 @@ impl ChromeFile {
             pages.append(&beginning);
             pages.name.publish()?;
             Ok(pages)
-        });
+        };
+        let pages = file::create(Form::Chrome, &header, make, |pages| &pages.name);
         if let Some(pages) = &pages {
             // Without it, the footer has the number.
             let _ = LOST.keep_in(&pages.name, fields);

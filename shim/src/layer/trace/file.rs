@@ -4,10 +4,12 @@ use std::{io, ops::RangeInclusive, path::Path};
 
 use urscope_schema::owners::{self, Owners};
 use urscope_schema::ranks::process_name;
-use urscope_schema::trace::{Form, process_times::Notice, records::Header, write};
+use urscope_schema::trace::process_times::{Notice, TraceState};
+use urscope_schema::trace::{Form, records::Header, write};
 
+use crate::raw::files::{named_file::NamedFile, plain_file};
 use crate::raw::processes::{observer, process};
-use crate::raw::{clock, files::plain_file, stderr, symbols::modules};
+use crate::raw::{clock, stderr, symbols::modules};
 use crate::{command_line, knobs};
 
 /// The pauses after the first failed attempt to grow and at most, in nanoseconds. Each failure doubles the pause.
@@ -32,11 +34,18 @@ pub(super) fn header(forked: bool) -> Header {
     header
 }
 
-/// Creates the trace file by `make`; `None`, with a message, if that is not possible.
-pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io::Result<F>) -> Option<F> {
+/// Creates the trace file by `make`; `None`, with a message, if that is not possible. `name` is that of a file.
+pub(super) fn create<F>(
+    form: Form,
+    header: &Header,
+    make: impl Fn(&Path) -> io::Result<F>,
+    name: impl Fn(&F) -> &NamedFile,
+) -> Option<F> {
     let directory = &knobs::read().directory;
     let create = || {
-        plain_file::make_directory(directory)?;
+        if knobs::makes_directory() {
+            plain_file::make_directory(directory)?;
+        }
         if let Some(why) = reason_against(directory)? {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
@@ -49,12 +58,11 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name for the file is taken"))
     };
-    // Before the first call, of which the process may die.
-    tell_observer(header, String::new());
     let created = create();
+    let made =
+        created.as_ref().map(|file| name(file).path().file_name().unwrap_or_default().to_string_lossy().into_owned());
+    tell_observer(header, made);
     if let Err(error) = &created {
-        let name = process_name(&header.executable, header.pid, header.rank);
-        tell_observer(header, format!("{name} could not write its trace: {error}"));
         // Only `urscope run` has an observer.
         let name_it = if knobs::read().observer.is_empty() { "set URSCOPE_DIR to" } else { "name with --dir" };
         stderr::say(&format!(
@@ -66,16 +74,24 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
     created.ok()
 }
 
-/// Tells `urscope run` that this process makes its trace, or why it is `untraced`.
-fn tell_observer(header: &Header, untraced: String) {
+/// Tells `urscope run` the name of the trace that this process has made, or why it could not.
+fn tell_observer(header: &Header, made: Result<String, &io::Error>) {
+    observer::show(header.pid, if made.is_ok() { TraceState::Made } else { TraceState::Failed });
     let name = &knobs::read().observer;
     // A filter may end the process for a system call that it does not expect.
     if name.is_empty() || header.rights.seccomp != Some(0) {
         return;
     }
+    let (trace, untraced) = match made {
+        Ok(name) => (name, String::new()),
+        Err(error) => {
+            let process = process_name(&header.executable, header.pid, header.rank);
+            (String::new(), format!("{process} could not write its trace: {error}"))
+        }
+    };
     let (run, pid_namespace, pid, start) = (header.run.clone(), header.pid_namespace, header.pid, header.start);
-    let notice = Notice { run, pid_namespace, pid, start, untraced };
-    // Nobody receives it if the run has ended, or in another network. Then only less is known of the end of this process.
+    let notice = Notice { run, pid_namespace, pid, start, trace, untraced };
+    // Nobody receives it if the run has ended, or in another network. Then only less is known of this process.
     let _ = observer::tell(name, &serde_json::to_vec(&notice).unwrap_or_default());
 }
 

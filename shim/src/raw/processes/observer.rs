@@ -1,8 +1,20 @@
-//! Tells `urscope run` of this process, which may end before it is looked at.
+//! Tells `urscope run` of this process, which may end before it is looked at, and shows it the same in a word of memory, where it is not told.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{io, mem, os::fd::AsRawFd as _};
 
+use urscope_schema::trace::process_times::TraceState;
+
 use crate::raw::files::plain_file::{above_streams, own};
+
+/// Whether this process has a trace, where `urscope run` looks for it ([`urscope_schema::trace::process_times::STATE`]).
+#[unsafe(export_name = "urscope_trace_state")]
+static STATE: AtomicU64 = AtomicU64::new(0);
+
+/// Shows whether this process, which has the number `pid`, has made a trace.
+pub fn show(pid: u32, state: TraceState) {
+    STATE.store(state.word(pid), Ordering::Relaxed);
+}
 
 /// Sends a text to the abstract Unix socket `name`, over a connection of its own. Waits for nobody.
 pub fn tell(name: &str, text: &[u8]) -> io::Result<()> {

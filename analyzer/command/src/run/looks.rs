@@ -1,0 +1,186 @@
+//! Looks at the processes of a run from outside: which have urscope's library, whether that could make a trace, and which use a GPU without it,
+//! because something has taken LD_PRELOAD from their environment.
+//!
+//! The kernel does not tell an ordinary user of a descendant that starts, so they are looked for again and again. One that ends sooner is not
+//! seen.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{fs, fs::File, process};
+
+use object::{Object as _, ObjectSymbol as _};
+use rustix::time::{ClockId, clock_gettime};
+use urscope_schema::trace::process_times::{STATE, TraceState};
+
+use super::book::Key;
+use super::descendants::{innermost, numbers_below, stat};
+
+/// How the names of the libraries begin that a program opens a GPU with. The loader of Unified Runtime may be in libsycl, from the start
+/// of the program on: an adapter may be there for some moments only.
+const LOADERS: [&str; 6] =
+    ["libsycl.so", "libur_loader.so", "libur_adapter_", "libze_loader.so", "libcuda.so", "liburscope_cuda.so"];
+
+/// How long it is at least from one look to the next.
+const LOOK_AFTER: Duration = Duration::from_millis(10);
+
+/// The minimum ratio of a pause to the processor time of the look before it. What others took meanwhile, on a busy machine, does not count.
+const PAUSE: u32 = 20;
+
+/// A program that a process has begun to execute, and where its stack began then.
+type Image = (PathBuf, u64);
+
+/// What a look at a process has shown.
+pub(super) struct Looked {
+    pub(super) key: Key,
+    pub(super) executable: PathBuf,
+    pub(super) kind: Kind,
+}
+
+/// Whether a process is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It has a loader of a GPU, but not the library.
+    Bypassed,
+    /// It has the library.
+    Preloaded,
+    /// The library has made a trace.
+    Traced,
+    /// The library could not make a trace.
+    Untraced,
+}
+
+/// A process whose kind is known.
+struct Known {
+    image: Image,
+    /// Where the library has its state, until it has made a trace or could not.
+    state: Option<u64>,
+}
+
+/// The processes that were looked at.
+pub(super) struct Looks {
+    /// The name of the preloaded library. Its path is another one in another root directory.
+    library: OsString,
+    /// Where the library has its state, from its beginning on; `None` of a library without one.
+    state: Option<u64>,
+    /// What each process is, as far as its kind is known: it may become another program, or the same one without the library.
+    known: HashMap<Key, Known>,
+    /// When the next look is due.
+    next: Instant,
+}
+
+impl Looks {
+    /// Looks at the processes that have `library`, and for those that do not.
+    pub(super) fn for_library(library: &Path) -> Option<Self> {
+        let real = fs::canonicalize(library).ok()?;
+        let state = fs::read(&real).ok().and_then(|bytes| state_in(&bytes));
+        let library = real.file_name()?.to_owned();
+        Some(Self { library, state, known: HashMap::new(), next: Instant::now() + LOOK_AFTER })
+    }
+
+    /// How long it is until the next look.
+    pub(super) fn pause(&self) -> Duration {
+        self.next.saturating_duration_since(Instant::now())
+    }
+
+    /// Looks, if that is due: the processes whose kind has become known since the last look.
+    pub(super) fn look(&mut self) -> Vec<Looked> {
+        if Instant::now() < self.next {
+            return Vec::new();
+        }
+        let began = processor_time();
+        let found = numbers_below(process::id()).into_iter().filter_map(|pid| self.look_at(pid)).collect();
+        self.next = Instant::now() + (processor_time().saturating_sub(began) * PAUSE).max(LOOK_AFTER);
+        found
+    }
+
+    fn look_at(&mut self, pid: u32) -> Option<Looked> {
+        let (key, image) = image_of(pid)?;
+        if let Some(known) = self.known.get_mut(&key).filter(|known| known.image == image) {
+            let (key, kind) = state_of(key, known.state?)?;
+            known.state = None;
+            return Some(Looked { key, executable: image.0, kind });
+        }
+        let (kind, state) = self.kind_of(pid)?;
+        // Of a process that ends meanwhile, or becomes another program, a part of the files is listed, or those of another one.
+        let is_same = |(again, _): (Kind, _)| again == kind;
+        if (kind == Kind::Bypassed && !self.kind_of(pid).is_some_and(is_same))
+            || image_of(pid) != Some((key, image.clone()))
+        {
+            return None;
+        }
+        let executable = image.0.clone();
+        self.known.insert(key, Known { image, state });
+        Some(Looked { key, executable, kind })
+    }
+
+    /// Whether a process has the library, by the files that it has mapped, and where in its memory its state is. `None` if it has no loader of a
+    /// GPU either.
+    fn kind_of(&self, pid: u32) -> Option<(Kind, Option<u64>)> {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+        let is_library = |line: &&str| file_of(line).file_name() == Some(&self.library);
+        if let Some(first) = maps.lines().find(is_library) {
+            let beginning = first.split('-').next().and_then(|address| u64::from_str_radix(address, 16).ok());
+            let state = beginning.zip(self.state).map(|(beginning, state)| beginning + state);
+            return Some((Kind::Preloaded, state));
+        }
+        let mut names = maps.lines().filter_map(|line| file_of(line).file_name().and_then(OsStr::to_str));
+        names.any(is_loader).then_some((Kind::Bypassed, None))
+    }
+}
+
+/// Where a library has its state, from its beginning on.
+fn state_in(library: &[u8]) -> Option<u64> {
+    let library = object::File::parse(library).ok()?;
+    let mut symbols = library.dynamic_symbols();
+    symbols.find(|symbol| symbol.name() == Ok(STATE)).map(|symbol| symbol.address())
+}
+
+/// What the library in a process says of its trace, at this address, with the number that the process itself knows. A child of `vfork` has the
+/// memory of its parent.
+fn state_of((pid, start): Key, address: u64) -> Option<(Key, Kind)> {
+    let mut word = [0; size_of::<u64>()];
+    File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut word, address).ok()?;
+    let (own, state) = TraceState::of_word(u64::from_ne_bytes(word))?;
+    let kind = if state == TraceState::Made { Kind::Traced } else { Kind::Untraced };
+    (own == pid || own == innermost(pid)?).then_some(((own, start), kind))
+}
+
+/// How long this thread has run.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// What a process that has not ended executes.
+fn image_of(pid: u32) -> Option<(Key, Image)> {
+    let stat = stat(pid)?;
+    Some(((pid, stat.start), (fs::read_link(format!("/proc/{pid}/exe")).ok()?, stat.stack)))
+}
+
+/// The file of a line of `/proc/PID/maps`; empty if it has none. It may have been replaced since.
+fn file_of(line: &str) -> &Path {
+    let file = line.find('/').and_then(|at| line.get(at..)).unwrap_or_default();
+    Path::new(file.strip_suffix(" (deleted)").unwrap_or(file))
+}
+
+fn is_loader(name: &str) -> bool {
+    LOADERS.iter().any(|loader| name.starts_with(loader))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_read_from_lines_of_maps() {
+        let line = "7f0e5a200000-7f0e5a228000 r--p 00000000 fe:00 1835 /opt/my files/libze_loader.so.1.17";
+        assert_eq!(file_of(line), Path::new("/opt/my files/libze_loader.so.1.17"));
+        assert_eq!(file_of(&format!("{line} (deleted)")), file_of(line));
+        assert_eq!(file_of("7ffd1000-7ffd2000 rw-p 00000000 00:00 0 [stack]"), Path::new(""));
+        assert!(is_loader("libze_loader.so.1.17") && is_loader("libur_adapter_level_zero.so.0"));
+        assert!(!is_loader("liburscope.so") && !is_loader("libcudart.so.13"));
+    }
+}
