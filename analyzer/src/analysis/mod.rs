@@ -39,7 +39,7 @@ use node_report::{Comparison, Locator};
 pub use observer::Observer;
 pub use progress::Progress;
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
-use reading::ObservedTimes;
+use reading::{ObservedTimes, of_others};
 pub use reading::{Stacks, boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces};
 use symbols::Dispatchers;
 pub use symbols::{CallSite, CallSites, Wrappers, file_name};
@@ -134,6 +134,8 @@ impl<'a> Analysis<'a> {
         merger.times = ObservedTimes::beside(&files);
         merger.times.extend(of_traces.cloned());
         merger.run(files, &|file| options.names(file, paths), &options.progress, observer)?;
+        let apart = |user| format!("it belongs to the user {user}, and its run to nobody else; name it to judge it");
+        merger.foreign.extend(of_others(paths).into_iter().map(|(file, user)| (file, apart(user))));
         let locator = Arc::new(Mutex::new(Locator::new(&options.symbols)));
         Ok(Self { merger, locator, paths, options, comparison: None })
     }

@@ -12,7 +12,7 @@ fn program(name: &str) -> PathBuf {
 
 #[track_caller]
 fn holds(script: &str, program: &str) -> Ended {
-    let ended = users::script(script, &[("PROGRAM", &self::program(program))]);
+    let ended = users::script(script, &[("PROGRAM", &self::program(program)), ("CLEAN", &self::program("clean"))]);
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     ended
 }
@@ -286,6 +286,23 @@ END
         done
         "#,
         "clean",
+    );
+}
+
+/// Where everybody may write, the traces of others are theirs to judge.
+#[test]
+fn a_check_judges_the_traces_of_the_user_alone() {
+    holds(
+        r#"
+        victim "$URSCOPE" run --device software --dir "$SHARED" -- "$CLEAN" >out 2>&1 || fail "$(cat out)"
+        attacker "$URSCOPE" run --device software --dir "$SHARED" -- "$PROGRAM" >out 2>&1
+        [[ $? == 1 ]] || fail "$(cat out)"
+        victim "$URSCOPE" check "$SHARED" >out 2>&1 || fail "exit code $?: $(cat out)"
+        tr -s '\n ' ' ' <out | grep -q "free_while_open.* was ignored: it belongs to the user $ATTACKER" || fail "$(cat out)"
+        attacker "$URSCOPE" check "$SHARED" >out 2>&1
+        [[ $? == 1 ]] || fail "$(cat out)"
+        "#,
+        "free_while_open",
     );
 }
 

@@ -357,7 +357,7 @@ fn unseen(report: &Report) -> Vec<String> {
 
 /// The files that are no traces.
 fn ignored(report: &Report) -> impl Iterator<Item = String> {
-    report.foreign.iter().map(|(file, found)| format!("{file} was ignored: it is not a trace ({found})"))
+    report.foreign.iter().map(|(file, why)| format!("{file} was ignored: {why}"))
 }
 
 /// Why nothing was judged: there are no traces, no entry point was intercepted, or no IPC function was called.

@@ -63,7 +63,7 @@ impl Merger {
                 Opened::Foreign(found) if named(path) => {
                     return Err(AnalysisError::NotATrace { path: path.clone(), found });
                 }
-                Opened::Foreign(found) => self.foreign.push((path.clone(), found)),
+                Opened::Foreign(found) => self.foreign.push((path.clone(), format!("it is not a trace ({found})"))),
                 Opened::Trace(mut cursor) => {
                     if !stays_open {
                         cursor.release();

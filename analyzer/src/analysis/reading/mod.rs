@@ -25,6 +25,7 @@ pub use cursor::header_of;
 pub(crate) use cursor::{Cursor, Notes, Opened};
 pub(crate) use event::{Event, Events, Moment, Other, Position};
 pub(crate) use extent::{ChunkExtent, end_of_text, is_binary, is_blank};
+pub(crate) use paths::of_others;
 pub use paths::{contents, runs_below, traces};
 pub(crate) use prefetch::{Prefetcher, buffer_size, stay_open};
 pub(crate) use process_times::ObservedTimes;

@@ -1,19 +1,22 @@
 //! Finds the trace files.
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::{collections::HashSet, fs, io};
+use std::{fs, io, os::unix::fs::MetadataExt as _};
 
 use urscope_schema::{counted, trace::Form};
 
-use crate::{AnalysisError, plain::plain};
+use super::header_of;
+use crate::{AnalysisError, files::owners, plain::plain};
 
-/// The trace files that `paths` name or that directories in `paths` contain, without duplicates.
+/// The trace files that `paths` name or that directories in `paths` contain, without duplicates. If a directory has traces of this user, those of
+/// other users in it are left out ([`of_others`]).
 pub fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AnalysisError> {
     let (mut files, mut seen) = (Vec::new(), HashSet::new());
     for path in paths {
         let unreadable = |source| AnalysisError::Unreadable { path: path.clone(), source };
         let kind = fs::metadata(path).map_err(unreadable)?.file_type();
-        let held = if kind.is_dir() { inside(path).map_err(unreadable)? } else { vec![path.clone()] };
+        let held = if kind.is_dir() { inside(path).map_err(unreadable)?.0 } else { vec![path.clone()] };
         for file in held {
             let same = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
             if seen.insert(same) {
@@ -28,7 +31,34 @@ pub fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AnalysisError> {
     Ok(files)
 }
 
-fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// The trace files in these directories that are left out, because they are other users', and those.
+pub(crate) fn of_others(paths: &[PathBuf]) -> Vec<(PathBuf, u32)> {
+    let folders = paths.iter().filter(|path| path.is_dir());
+    let files = folders.flat_map(|folder| inside(folder).unwrap_or_default().1);
+    files
+        .filter_map(|file| Some((fs::symlink_metadata(&file).ok()?.uid(), file)))
+        .map(|(user, file)| (file, user))
+        .collect()
+}
+
+/// The trace files in a directory: those that count, and those of other users. If there are none of this user, all count, and also those of
+/// another user that belong to a run of this one, as a program of root may become another user.
+fn inside(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let is_own = |file: &PathBuf| fs::symlink_metadata(file).is_ok_and(|status| status.uid() == owners().user);
+    let (own, others): (Vec<_>, Vec<_>) = all_inside(folder)?.into_iter().partition(is_own);
+    if own.is_empty() || others.is_empty() {
+        return Ok(([own, others].concat(), Vec::new()));
+    }
+    let run_of = |file: &PathBuf| header_of(file).map(|header| header.run).filter(|run| !run.is_empty());
+    let runs: BTreeSet<String> = own.iter().filter_map(run_of).collect();
+    let (joined, others): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|file| run_of(file).is_some_and(|run| runs.contains(&run)));
+    let mut files = [own, joined].concat();
+    files.sort();
+    Ok((files, others))
+}
+
+fn all_inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -45,7 +75,7 @@ fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
 pub fn runs_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
-    let mut runs: Vec<_> = folders.filter(|path| inside(path).is_ok_and(|traces| !traces.is_empty())).collect();
+    let mut runs: Vec<_> = folders.filter(|path| inside(path).is_ok_and(|(traces, _)| !traces.is_empty())).collect();
     runs.sort();
     runs
 }
