@@ -38,6 +38,12 @@ ALONE(without_rename) {
   Work{}.get_and_put(many);
 }
 
+// A filter refuses what the trace does not need.
+ALONE(without_fchmod) {
+  filter(SYS_fchmod, SECCOMP_RET_ERRNO | EPERM);
+  Work{}.get_and_put(many);
+}
+
 ALONE(in_reach) { Work{}.get_and_put(many); }
 
 // Stopped and continued twice, as by a debugger, while so many threads make calls that one is in the middle of one.

@@ -117,8 +117,14 @@ END
 #[test]
 fn a_process_whose_trace_a_filter_prevents_is_named() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let test_run = TestRun::of_program("/bin/sh").adapter(adapter).arg("-c").arg("$0; $1 without_rename");
-        let outcome = test_run.arg(program("clean")).arg(program("odd_process")).run();
+        let run = |mode: &str| {
+            let test_run = TestRun::of_program("/bin/sh").adapter(adapter).arg("-c").arg("$0; $1 $2");
+            test_run.arg(program("clean")).arg(program("odd_process")).arg(mode).run()
+        };
+        let outcome = run("without_fchmod");
+        let report = outcome.report();
+        assert_eq!((report.verdict(), report.processes().len()), ("clean", 3), "{}", outcome.stderr);
+        let outcome = run("without_rename");
         let report = outcome.report();
         assert_eq!((outcome.code, report.verdict()), (2, "partly-judged"), "{}", outcome.stderr);
         let names = |said: &str| said.starts_with("odd_process (pid ") && said.contains(" could not write its trace");

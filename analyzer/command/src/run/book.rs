@@ -48,7 +48,7 @@ struct Running {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Woken {
     pub(super) is_stopped: bool,
-    /// The process whose end was seen, if it was one, and when it had ended at the latest.
+    /// The process whose end it was, and when it had ended at the latest.
     ended: Option<(Key, u64)>,
 }
 
@@ -125,10 +125,10 @@ impl Book {
             Ok(_) => {
                 let at = now() - Scheduled::now().zip(before).map_or(0, |(now, before)| now.delay_since(before));
                 let is_stopped = waits.first().is_some_and(is_ready);
-                let mut ended = ends.iter().zip(waits.iter().skip(1)).filter(|(_, wait)| is_ready(wait));
-                let first = ended.next().map(|((key, _), _)| (*key, at));
-                // Of several, the others may have ended after this thread was woken.
-                Woken { is_stopped, ended: first.filter(|_| ended.next().is_none()) }
+                let ended = ends.iter().zip(waits.iter().skip(1)).find(|(_, wait)| is_ready(wait));
+                // What else is ready may have woken this thread before.
+                let is_only = waits.iter().filter(|wait| is_ready(wait)).count() == 1;
+                Woken { is_stopped, ended: ended.filter(|_| is_only).map(|((key, _), _)| (*key, at)) }
             }
             Err(Errno::INTR) => Woken::default(),
             Err(_) => {

@@ -266,6 +266,16 @@ mod tests {
     }
 
     #[test]
+    fn the_ranks_of_a_job_take_the_name_of_the_first_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let _first = begun(&folder, "j", None).unwrap();
+        let mut run = "another".to_owned();
+        let second = Job { rank: 1, name: "j".into(), here: None, size: None };
+        second.begin(&Folder::open(folder.path()).unwrap(), &mut run).unwrap();
+        assert_eq!(run, "r");
+    }
+
+    #[test]
     fn the_last_rank_judges() {
         let folder = tempfile::tempdir().unwrap();
         let this = begun(&folder, "j", Some(3)).unwrap();

@@ -40,7 +40,6 @@ use crate::{parts, program::Program, shell::quoted, window::Window};
 use environment::Surroundings;
 use job::{Job, Ranks};
 use merged::{Merged, TracePlace};
-use observation::Observation;
 use observer::ProcessObserver;
 use process_tree::End;
 use traces::{Traces, unusable};
@@ -108,13 +107,8 @@ pub(crate) fn run(
     let window = window.map(|traces| shown(verdict, &arguments.window, traces, reporting.as_ref(), &mut install));
     let window = window.transpose().map_err(tidied)?;
 
-    let observer = traces.as_ref().map(|traces| {
-        let started = ProcessObserver::start(traces.folder.clone(), &traces.run, surroundings.library.as_deref());
-        started.map_err(|error| Observation::none(&traces.run, format!("no process could be observed ({error})")))
-    });
-    if let Some(Ok(observer)) = &observer {
-        surroundings.observer.clone_from(&observer.address);
-    }
+    let observer = traces.as_ref().map(|traces| ProcessObserver::start(traces, surroundings.library.as_deref()));
+    surroundings.observer = observer.iter().flatten().map(|observer| observer.address.clone()).collect();
     let mut command = process::Command::new(name);
     let variables = surroundings.changes(|name| env::var_os(name)).map_err(|error| tidied(error.into()))?;
     command.args(rest).envs(variables);

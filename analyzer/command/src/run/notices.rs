@@ -22,6 +22,9 @@ const NOTICE_LIMIT: u64 = 1 << 14;
 /// The most connections of processes of the run whose text is not there yet.
 const PENDING: usize = 256;
 
+/// The most notices of a run.
+const TAKEN: usize = 1 << 20;
+
 /// The most connections that the kernel holds until they are accepted, where that cannot be read.
 const BACKLOG: usize = 128;
 
@@ -33,7 +36,8 @@ pub(super) struct Notices {
     backlog: usize,
     /// The connections whose text is not there yet, and who made them.
     open: Vec<(UnixStream, Peer)>,
-    /// Whether so many connections came that others may have been refused.
+    taken: usize,
+    /// Whether more came than could be taken.
     pub(super) is_overrun: bool,
 }
 
@@ -44,7 +48,15 @@ impl Notices {
         listener.set_nonblocking(true)?;
         let backlog = fs::read_to_string("/proc/sys/net/core/somaxconn").ok().and_then(|text| text.trim().parse().ok());
         let (run, backlog) = (run.to_owned(), backlog.unwrap_or(BACKLOG));
-        Ok(Self { run, pid_namespace: pid_namespace(), listener, backlog, open: Vec::new(), is_overrun: false })
+        Ok(Self {
+            run,
+            pid_namespace: pid_namespace(),
+            listener,
+            backlog,
+            open: Vec::new(),
+            taken: 0,
+            is_overrun: false,
+        })
     }
 
     /// What was told since the last call, and by which process.
@@ -54,7 +66,7 @@ impl Notices {
             && let Ok((connection, _)) = self.listener.accept()
         {
             accepted += 1;
-            let peer = end_of_process::peer(connection.as_fd()).filter(is_of_the_run);
+            let peer = end_of_process::peer(connection.as_fd()).filter(|peer| is_of_the_run(*peer));
             if let Some(peer) = peer.filter(|_| connection.set_nonblocking(true).is_ok()) {
                 self.open.push((connection, peer));
             }
@@ -76,6 +88,11 @@ impl Notices {
             told.extend(notice.map(|notice| (notice, end_of_process::peer_pidfd(connection.as_fd()))));
             false
         });
+        self.taken += told.len();
+        if self.taken > TAKEN {
+            self.is_overrun = true;
+            told.clear();
+        }
         told
     }
 
@@ -86,7 +103,7 @@ impl Notices {
 }
 
 /// Whether a process may be one of the run: one of this user. Of root's, some may have become another user.
-fn is_of_the_run(peer: &Peer) -> bool {
+fn is_of_the_run(peer: Peer) -> bool {
     let own = rustix::process::geteuid();
     peer.uid == own.as_raw() || own.is_root() && is_descendant(peer.pid, process::id())
 }

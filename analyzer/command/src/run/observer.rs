@@ -8,7 +8,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use urscope_analyzer::files::Folder;
 use urscope_schema::trace::process_times::ProcessTimes;
 
-use super::{book::Book, looks::Looks, notices::Notices, observation::Observation};
+use super::{book::Book, looks::Looks, notices::Notices, observation::Observation, traces::Traces};
 use crate::view;
 
 /// How often it is checked at least that the processes still run. Their ends are seen at once.
@@ -29,7 +29,14 @@ pub(super) struct ProcessObserver {
 
 impl ProcessObserver {
     /// Begins to observe. Processes of earlier runs that have ended are ignored. Also looks for processes that do not have `library`.
-    pub(super) fn start(folder: Folder, run: &str, library: Option<&Path>) -> io::Result<Self> {
+    /// What is known of a run that cannot be observed is the error.
+    pub(super) fn start(traces: &Traces, library: Option<&Path>) -> Result<Self, Observation> {
+        let (folder, run) = (traces.folder.clone(), &traces.run);
+        let failed = |error| Observation::none(run, format!("no process could be observed ({error})"));
+        Self::try_start(folder, run, library).map_err(failed)
+    }
+
+    pub(super) fn try_start(folder: Folder, run: &str, library: Option<&Path>) -> io::Result<Self> {
         // Every user can read the name. It says nothing of the run.
         let address = format!("urscope-{}", view::word()?);
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
@@ -65,7 +72,22 @@ impl ProcessObserver {
         let stopped = rustix::io::write(&self.stop, &1_u64.to_ne_bytes()).is_ok();
         let observed = if stopped { self.ended.recv_timeout(WRITTEN_WITHIN).ok() } else { None };
         let given_up =
-            || "what was observed of them was not written in time, as if the file system did not answer".into();
+            || "what was seen of them was not written in time, as where a file system does not answer".into();
         observed.unwrap_or_else(|| Observation::none(&self.run, given_up()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_observation_that_is_given_up_is_said() {
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let ((program, _), (_, ended)) = (mpsc::channel(), mpsc::channel());
+        let observer = ProcessObserver { run: "r".into(), address: String::new(), stop, program, ended };
+        let observed = observer.finish(None);
+        let [line] = observed.lines() else { panic!("{observed:?}") };
+        assert!(line.run == "r" && line.unobserved.starts_with("what was seen of them was not written"), "{line:?}");
     }
 }

@@ -119,13 +119,13 @@ fn processes_that_end_together_are_not_given_the_time_of_the_first() {
 fn the_thread_writes_what_has_ended_before_it_stops() {
     let folder = tempfile::tempdir().unwrap();
     let (mut sleeper, start) = sleeper();
-    let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "r", None).unwrap();
+    let observer = ProcessObserver::try_start(Folder::open(folder.path()).unwrap(), "r", None).unwrap();
     trace_of(folder.path(), sleeper.id(), start);
     kill(&mut sleeper);
     let observed = observer.finish(None);
     let [times] = &*written(folder.path()) else { panic!("not one line") };
     assert_eq!((times.pid, times.start), (sleeper.id(), start));
-    assert_eq!(observed.lines(), [times.clone()]);
+    assert_eq!(observed.lines(), std::slice::from_ref(times));
 }
 
 /// What changes a verdict.
@@ -150,7 +150,7 @@ fn dies_after_notice(address: &str, more: &str) -> u32 {
 #[test]
 fn the_signal_of_a_process_that_was_waited_for_is_known_from_its_notice() {
     let folder = tempfile::tempdir().unwrap();
-    let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "r", None).unwrap();
+    let observer = ProcessObserver::try_start(Folder::open(folder.path()).unwrap(), "r", None).unwrap();
     let pid = dies_after_notice(&observer.address, "dict(trace='t')");
     observer.finish(None);
     let written = written(folder.path());
@@ -166,7 +166,7 @@ fn the_signal_of_a_process_that_was_waited_for_is_known_from_its_notice() {
 #[test]
 fn only_what_names_the_run_and_the_process_is_taken() {
     let folder = tempfile::tempdir().unwrap();
-    let observer = ProcessObserver::start(Folder::open(folder.path()).unwrap(), "r", None).unwrap();
+    let observer = ProcessObserver::try_start(Folder::open(folder.path()).unwrap(), "r", None).unwrap();
     let tell = |more: &str| dies_after_notice(&observer.address, more);
     tell("dict(run='another', untraced='it could not')");
     tell(&format!("dict(pid_namespace={}, pid=1, untraced='nor could this')", pid_namespace()));
