@@ -67,8 +67,8 @@ pub struct Options {
     pub expected_signals: Vec<String>,
     /// The names of other runs that wrote traces into the same directory at the same time, and are not judged with this one.
     pub beside: Vec<String>,
-    /// What was observed of the processes of the run, besides what the files beside the traces say.
-    pub observed: Vec<ProcessTimes>,
+    /// All that was observed of the processes of the run, if it is known better than from the files beside the traces.
+    pub observed: Option<Vec<ProcessTimes>>,
     /// Whether the results contain the command lines of the processes. They may contain secrets, and results are published.
     pub command_lines: bool,
 }
@@ -85,7 +85,7 @@ impl Default for Options {
             listed: false,
             expected_signals: Vec::new(),
             beside: Vec::new(),
-            observed: Vec::new(),
+            observed: None,
             command_lines: false,
         }
     }
@@ -130,8 +130,9 @@ impl<'a> Analysis<'a> {
         options.progress.expect(&files);
         let mut merger = Merger::default();
         // Of processes without traces, the judgement takes what was observed from the options.
-        let of_traces = options.observed.iter().filter(|line| line.run.is_empty());
+        let of_traces = options.observed.iter().flatten().filter(|line| line.run.is_empty());
         merger.times = ObservedTimes::beside(&files);
+        merger.times.is_cut &= options.observed.is_none();
         merger.times.extend(of_traces.cloned());
         merger.run(files, &|file| options.names(file, paths), &options.progress, observer)?;
         let apart = |user| format!("it belongs to the user {user}, and its run to nobody else; name it to judge it");

@@ -5,6 +5,7 @@ use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
 
 use urscope_rules::tracker::DeviceError;
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
+use urscope_schema::trace::process_times::FILE;
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, Header, Module, UNSEEN_ADAPTER};
 use urscope_schema::{api::Function, counted, enumerated, ranks::process_name};
 
@@ -34,6 +35,8 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
         if node.key.runs.insert(run.clone()) {
             node.untraced.extend(merger.times.untraced(boot_id, run).map(str::to_owned));
             node.unobserved.extend(merger.times.unobserved(boot_id, run).map(str::to_owned));
+            let cut = || format!("{FILE} is too large, and only its end was read");
+            node.unobserved.extend(merger.times.is_cut.then(cut));
             node.early_deaths.extend(merger.times.early_deaths(boot_id, run).cloned());
         }
         node.processes.push(summary(process));

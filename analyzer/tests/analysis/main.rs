@@ -151,6 +151,19 @@ fn with_signal(mut files: BTreeMap<String, Vec<u8>>, signal: u32) -> BTreeMap<St
 }
 
 #[test]
+fn of_a_large_file_of_times_the_end_is_read_and_that_is_said() {
+    let mut files = with_signal(files("p: get a -> h\nc: open h -> m\nc: close m\nc: killed\np: put h"), 9);
+    let times = files.get_mut(FILE).unwrap();
+    *times = [vec![b'x'; 16 << 20], vec![b'\n'], std::mem::take(times)].concat();
+    let options = Options { expected_signals: vec!["SIGKILL".into()], ..Options::default() };
+    let judgement = traces::judged_with(&files, &options);
+    assert_eq!(judgement.processes[1].signal.as_deref(), Some("SIGKILL"));
+    let [limit] = &*judgement.limits else { panic!("{judgement:#?}") };
+    assert_eq!(limit.cause, LimitCause::NotTraced);
+    assert!(limit.text.ends_with("process-times.jsonl is too large, and only its end was read"), "{limit:?}");
+}
+
+#[test]
 fn a_death_by_a_signal_is_never_plain_clean_unless_it_is_expected() {
     let scenario = "p: get a -> h\nc: open h -> m\nc: close m\nc: killed\np: put h";
     let judge = |signal, expected: &[&str]| {

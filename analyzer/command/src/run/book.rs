@@ -81,7 +81,7 @@ impl Book {
     pub(super) fn open(folder: Folder, run: &str, notices: io::Result<Notices>) -> Self {
         let (created, mut unobserved) = (created_in(&folder), BTreeSet::new());
         if let Err(error) = &created {
-            let remedy = "raise fs.inotify.max_user_instances";
+            let remedy = "raise fs.inotify.max_user_instances or max_user_watches";
             unobserved.insert(format!("the directory of the traces could not be watched ({error}; {remedy})"));
         }
         if let Err(error) = &notices {
@@ -194,7 +194,7 @@ impl Book {
     }
 
     /// Notes what a look has shown.
-    pub(super) fn note_looked(&mut self, Looked { key, executable, kind }: Looked) {
+    pub(super) fn note_looked(&mut self, Looked { key, own, executable, kind }: Looked) {
         let path = executable.to_string_lossy().into_owned();
         let name = process_name(&path, key.0, None);
         match kind {
@@ -208,7 +208,11 @@ impl Book {
                 self.running.entry(key).and_modify(|process| process.program = Some(program));
             }
             Kind::Preloaded => {}
-            Kind::Traced | Kind::Untraced => drop(self.looked.insert(key, (kind, name))),
+            Kind::Traced | Kind::Untraced => {
+                self.looked.insert((own, key.1), (kind, name));
+                // Its end is no longer one before its first call.
+                self.running.entry(key).and_modify(|process| process.program = None);
+            }
         }
     }
 

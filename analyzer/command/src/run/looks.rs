@@ -35,6 +35,8 @@ type Image = (PathBuf, u64);
 /// What a look at a process has shown.
 pub(super) struct Looked {
     pub(super) key: Key,
+    /// The number by which the process knows itself, in a pid namespace of its own.
+    pub(super) own: u32,
     pub(super) executable: PathBuf,
     pub(super) kind: Kind,
 }
@@ -99,9 +101,9 @@ impl Looks {
     fn look_at(&mut self, pid: u32) -> Option<Looked> {
         let (key, image) = image_of(pid)?;
         if let Some(known) = self.known.get_mut(&key).filter(|known| known.image == image) {
-            let (key, kind) = state_of(key, known.state?)?;
+            let (own, kind) = state_of(pid, known.state?)?;
             known.state = None;
-            return Some(Looked { key, executable: image.0, kind });
+            return Some(Looked { key, own, executable: image.0, kind });
         }
         let (kind, state) = self.kind_of(pid)?;
         // Of a process that ends meanwhile, or becomes another program, a part of the files is listed, or those of another one.
@@ -113,7 +115,7 @@ impl Looks {
         }
         let executable = image.0.clone();
         self.known.insert(key, Known { image, state });
-        Some(Looked { key, executable, kind })
+        Some(Looked { key, own: pid, executable, kind })
     }
 
     /// Whether a process has the library, by the files that it has mapped, and where in its memory its state is. `None` if it has no loader of a
@@ -140,12 +142,12 @@ fn state_in(library: &[u8]) -> Option<u64> {
 
 /// What the library in a process says of its trace, at this address, with the number that the process itself knows. A child of `vfork` has the
 /// memory of its parent.
-fn state_of((pid, start): Key, address: u64) -> Option<(Key, Kind)> {
+fn state_of(pid: u32, address: u64) -> Option<(u32, Kind)> {
     let mut word = [0; size_of::<u64>()];
     File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut word, address).ok()?;
     let (own, state) = TraceState::of_word(u64::from_ne_bytes(word))?;
     let kind = if state == TraceState::Made { Kind::Traced } else { Kind::Untraced };
-    (own == pid || own == innermost(pid)?).then_some(((own, start), kind))
+    (own == pid || own == innermost(pid)?).then_some((own, kind))
 }
 
 /// How long this thread has run.

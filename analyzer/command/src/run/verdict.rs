@@ -60,7 +60,7 @@ pub(crate) fn give(
     (device, has_gpu): (Device, fn() -> bool),
 ) -> (u8, Merged, Option<String>) {
     let Reporting { exemptions, file, outputs } = reporting;
-    let (beside, lines) = (traces.beside(), observed.lines().to_vec());
+    let (beside, lines) = (traces.beside(), Some(observed.lines().to_vec()));
     let options = Options { listed: true, beside, observed: lines, ..arguments.options(exemptions) };
     let unreadable = |error: io::Error| {
         let folder = traces.path().display();

@@ -138,7 +138,7 @@ fn deaths(nodes: &[Node], options: &Options) -> Option<String> {
 /// Which processes died of signals before they made a call.
 fn before_calls(nodes: &[Node], options: &Options) -> Option<String> {
     let mut all: Vec<&ProcessTimes> = nodes.iter().flat_map(|node| &node.early_deaths).collect();
-    let observed = options.observed.iter().filter(|line| line.early_death.is_some() && !all.contains(line));
+    let observed = options.observed.iter().flatten().filter(|line| line.early_death.is_some() && !all.contains(line));
     all.extend(observed.collect::<Vec<_>>());
     early_deaths(all, &options.expected_signals, "made a call that is recorded")
 }
@@ -200,7 +200,7 @@ fn texts<'t>(
     of_node: fn(&Node) -> &[String],
     of_line: fn(&ProcessTimes) -> &String,
 ) -> Vec<&'t str> {
-    let all = nodes.iter().flat_map(of_node).chain(options.observed.iter().map(of_line));
+    let all = nodes.iter().flat_map(of_node).chain(options.observed.iter().flatten().map(of_line));
     let mut known = BTreeSet::new();
     all.map(String::as_str).filter(|text| !text.is_empty() && known.insert(*text)).collect()
 }

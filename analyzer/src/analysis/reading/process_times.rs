@@ -2,6 +2,7 @@
 //! observed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::{fs, os::unix::fs::MetadataExt as _};
 
@@ -10,7 +11,7 @@ use urscope_schema::trace::records::Header;
 
 use crate::files::{self, Folder, owners};
 
-/// The most bytes that are read of a file: 100,000 processes.
+/// The most bytes that are read of a file, its last ones: 100,000 processes.
 const LIMIT: u64 = 16 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,12 +24,18 @@ pub(crate) struct ObservedTimes {
     early_deaths: Vec<ProcessTimes>,
     /// What could not be observed.
     unobserved: Vec<ProcessTimes>,
+    /// Whether the first lines of a file were not read.
+    pub(crate) is_cut: bool,
 }
 
-/// The lines of the file in a directory; none if it is missing, or another user's.
-fn lines(folder: &Folder, is_trusted: impl Fn(u32) -> bool) -> Vec<ProcessTimes> {
-    let text = folder.file_of(FILE, is_trusted).and_then(|file| files::bounded(file, LIMIT)).unwrap_or_default();
-    text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+/// The last lines of the file in a directory, and whether there are others; none if it is missing, or another user's.
+fn lines(folder: &Folder, is_trusted: impl Fn(u32) -> bool) -> io::Result<(Vec<ProcessTimes>, bool)> {
+    let mut file = folder.file_of(FILE, is_trusted)?;
+    let before = file.metadata()?.len().saturating_sub(LIMIT);
+    file.seek(SeekFrom::Start(before))?;
+    let text = files::bounded(file, LIMIT)?;
+    let lines = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    Ok((lines.collect(), before > 0))
 }
 
 impl ObservedTimes {
@@ -44,7 +51,10 @@ impl ObservedTimes {
         let mut times = Self::default();
         for (folder, of_traces) in folders {
             let is_trusted = |owner| owners().have(owner) || of_traces == BTreeSet::from([owner]);
-            times.extend(Folder::open(folder).map(|folder| lines(&folder, is_trusted)).unwrap_or_default());
+            let (lines, is_cut) =
+                Folder::open(folder).and_then(|folder| lines(&folder, is_trusted)).unwrap_or_default();
+            times.extend(lines);
+            times.is_cut |= is_cut;
         }
         times
     }
