@@ -206,6 +206,7 @@ forged() { # MODE PROGRAM... writes to out
 }
 "#;
 
+/// A flood never makes a run clean: the process is named, or it is said that not all could be heard.
 #[test]
 fn another_user_tells_a_run_nothing() {
     holds(&format!(
@@ -215,7 +216,7 @@ fn another_user_tells_a_run_nothing() {
         forged died "$MISTAKES" idle_consumer_killed
         judged "the end of a process" 1 'freed .* while'
         forged flood bash -c 'URSCOPE_DIR=/dev/null/traces "$CLEAN"; "$CLEAN"'
-        judged "a flood" 2 'clean (pid [0-9]*) could not write its trace'
+        judged "a flood" 2 'clean (pid [0-9]*) could not write its trace\|more connections came to the socket of the run'
         [[ ! -s t/process-times.jsonl || $(wc -l <t/process-times.jsonl) -lt 20 ]] || fail "the file has $(wc -l <t/process-times.jsonl) lines"
         "#
     ));
