@@ -1,8 +1,8 @@
 //! The path of a call: what is done around the real function, whatever way the call came.
 //!
-//! [`intercept`] takes the arguments of a row ([`Row`]) through the layers to the real function and back. Its two
-//! halves, [`begin`] and [`end`], also show calls to the layers that urscope does not carry out. Must never hold a lock
-//! or allocate across the real call.
+//! [`intercept`] takes a call ([`RealCall`]) through the layers to the real function and back. Its two halves, [`begin`]
+//! and [`end`], also show calls to the layers that urscope does not carry out. Must never hold a lock or allocate across
+//! the real call.
 
 #![expect(
     clippy::inline_always,

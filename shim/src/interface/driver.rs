@@ -33,7 +33,7 @@ pub(super) fn pass(call: &mut Call, stands_alone: bool, origin: impl FnOnce() ->
     pass_known(effect, call, stands_alone, origin)
 }
 
-/// The same, for a function with this effect.
+/// Passes a call on as [`pass`] does, whose function has this effect.
 #[expect(clippy::inline_always, reason = "the effect is mostly a constant of the caller")]
 #[inline(always)]
 pub(super) fn pass_known(

@@ -54,8 +54,13 @@ macro_rules! known_hooks {
             )*
         }
 
-        /// The hook of a function of a library; `None` for one that is not frequent.
-        pub(super) fn known_hook(function: Function, via: usize) -> Option<*mut c_void> {
+        /// The hook of a function of a library.
+        pub(super) fn hook(function: Function, via: usize) -> *mut c_void {
+            known_hook(function, via).unwrap_or_else(|| hooks::hook(function, via))
+        }
+
+        /// The hook of a frequent function of a library; `None` for another function.
+        fn known_hook(function: Function, via: usize) -> Option<*mut c_void> {
             match function {
                 $(Function::$name => {
                     const HOOKS: Option<[unsafe extern "C-unwind" fn(); LIBRARIES]> = if $is_frequent(Function::$name) {

@@ -1,8 +1,9 @@
 //! The interfaces whose functions are hooked. Each has a folder, with the name of the one in `schema/src/api`: how its calls reach urscope,
 //! and how its structures are read.
 //!
-//! [`hooks`] are the hooks of all functions, and [`dispatch`] is what they call; [`known`] makes those of frequent ones. [`driver`] and [`libraries`] are for interfaces without a runtime of
-//! ours above them. An interface must reject what it does not recognize, report that, and not change the program.
+//! [`hooks`] are the hooks of all functions, and [`dispatch`] is what they call; [`known`] makes those of frequent ones.
+//! [`driver`] is the path of a call of a driver, and [`libraries`] finds libraries whose functions programs look up or
+//! link. An interface must reject what it does not recognize, report that, and not change the program.
 
 pub mod cuda;
 mod driver;

@@ -63,8 +63,3 @@ fn take(
     let mut call = KnownCall::new(arguments, |to: &OutParams| call(original, to));
     driver::pass_known(function.effect(), &mut call, true, || super::origin(via, function))
 }
-
-/// The hook of a function for a library.
-pub(super) fn hook(function: Function, via: usize) -> *mut c_void {
-    known_hook(function, via).unwrap_or_else(|| hooks::hook(function, via))
-}

@@ -53,11 +53,6 @@ fn take(
     call::intercept_known(Origin::Adapter(via), &mut call, function.effect())
 }
 
-/// The hook of a function for adapter `via`.
-pub(super) fn hook(function: Function, via: usize) -> *mut c_void {
-    known_hook(function, via).unwrap_or_else(|| hooks::hook(function, via))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

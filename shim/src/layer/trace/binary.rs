@@ -66,13 +66,13 @@ pub(super) fn append_short_enter(function: Function, call: u64, time: Nanos, val
     append_short(words.with_first(first), call, Short { before: call - 1, kind: kind_of(function, true) })
 }
 
-/// The same, for functions that the compiler does not know.
+/// [`append_short_enter`] in one copy, for functions that the compiler does not know.
 #[inline(never)]
 pub(super) fn append_any_enter(function: Function, call: u64, time: Nanos, values: &Values) -> bool {
     append_short_enter(function, call, time, values)
 }
 
-/// The same, for functions that the compiler does not know.
+/// [`append_short_exit`] in one copy, for functions that the compiler does not know.
 #[inline(never)]
 pub(super) fn append_any_exit(function: Function, call: u64, time: Nanos, values: Option<&Values>) -> bool {
     append_short_exit(function, call, time, values)

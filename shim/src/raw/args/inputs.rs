@@ -247,7 +247,7 @@ impl Arguments {
         &self.values
     }
 
-    /// The same, to add what is noticed about the call.
+    /// The recorded values, to add what is noticed about the call.
     #[inline]
     pub const fn values_mut(&mut self) -> &mut Values {
         &mut self.values

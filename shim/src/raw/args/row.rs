@@ -214,7 +214,7 @@ pub trait RealCall {
     /// The arguments in the form in which they are recorded.
     fn arguments(&self) -> &Arguments;
 
-    /// The same, to add to them.
+    /// The arguments, to add to them.
     fn arguments_mut(&mut self) -> &mut Arguments;
 
     /// Makes the call with the arguments as they are.
@@ -254,7 +254,7 @@ impl Call {
         self.arguments.function()
     }
 
-    /// The same call of another function with this signature.
+    /// This call, made by another function with this signature.
     ///
     /// # Safety
     ///
