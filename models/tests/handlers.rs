@@ -8,7 +8,7 @@ use urscope_models::handlers::chunks::call_words::CallWords;
 use urscope_models::handlers::chunks::{Appended, Chunks, Short, append, append_call};
 use urscope_models::handlers::explorer::{Model, explore, without_interruptions};
 use urscope_models::handlers::thread::next_call;
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
 use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, kind_of, write};
@@ -39,7 +39,7 @@ impl Kind {
                 Record::Enter(Enter { function, call, tid, time, values })
             }
             (Self::Calls, _) => {
-                Record::Exit(Exit { function, call, tid, time, result: UrResult::SUCCESS, values: Values::NONE })
+                Record::Exit(Exit { function, call, tid, time, result: ResultCode::SUCCESS, values: Values::NONE })
             }
         }
     }

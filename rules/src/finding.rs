@@ -4,7 +4,7 @@
 //! counted and shown afterwards.
 
 use serde::{Deserialize, Serialize};
-use urscope_schema::api::{Promise, UrResult};
+use urscope_schema::api::{Promise, ResultCode};
 use urscope_schema::handle::Handle;
 
 use crate::checker::Rule;
@@ -66,7 +66,7 @@ pub struct Finding {
     /// What to do.
     pub advice: String,
     /// The result to return for the call if it is not passed on, or if its success is turned into an error.
-    pub answer: Option<UrResult>,
+    pub answer: Option<ResultCode>,
 }
 
 impl Finding {
@@ -94,7 +94,7 @@ impl Finding {
 
     /// With the documented result of a call that violates the specification in this way.
     #[must_use]
-    pub fn answer(self, result: UrResult) -> Self {
+    pub fn answer(self, result: ResultCode) -> Self {
         Self { answer: Some(result), ..self }
     }
 

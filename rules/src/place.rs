@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::api::interface::Words;
-use urscope_schema::api::{Effect, Function, Promise, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::api::{Effect, Function, Promise, ResultCode, UNIFIED_RUNTIME};
 use urscope_schema::{call::Nanos, handle::Kind, operation::Begun};
 
 /// A process, numbered by the tracker in the order of arrival.
@@ -62,7 +62,7 @@ impl Place {
     }
 
     /// The code of Unified Runtime with the meaning of a result of this call.
-    pub fn meaning(&self, result: UrResult) -> UrResult {
+    pub fn meaning(&self, result: ResultCode) -> ResultCode {
         self.function.map_or(result, |function| result.meaning_of(function))
     }
 

@@ -1,6 +1,6 @@
 //! One call: the record of its enter and the record of its exit, with typed values.
 
-use crate::api::{Function, UrResult, demand::Nulls};
+use crate::api::{Function, ResultCode, demand::Nulls};
 use crate::operation::{Answer, Begun, Operation, Returned};
 pub use crate::values::{Fields, Shape, Values};
 
@@ -124,7 +124,7 @@ pub struct Exit {
     /// When the call began or returned.
     pub time: Nanos,
     /// The result.
-    pub result: UrResult,
+    pub result: ResultCode,
     /// The answers in the caller's memory; empty unless the call succeeded.
     pub values: Values,
 }

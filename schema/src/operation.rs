@@ -3,7 +3,7 @@
 //! The tracker and the rules use this form only. In a record, a word may have another meaning for each function
 //! ([`crate::call::Values`]); here each field has one. A field is absent where the record does not show it.
 
-use crate::api::{Effect, Function, Promise, UrResult, demand::Fault};
+use crate::api::{Effect, Function, Promise, ResultCode, demand::Fault};
 use crate::handle::{Handle, Kind, UsmType};
 use crate::{call::Nanos, values::Fields};
 
@@ -249,7 +249,7 @@ pub struct Returned {
     /// When it returned.
     pub time: Nanos,
     /// Its result.
-    pub result: UrResult,
+    pub result: ResultCode,
     /// What it has returned besides.
     pub answer: Answer,
 }

@@ -9,7 +9,7 @@
     reason = "the effect is known in each copy of the path, so that much is decided when it is compiled"
 )]
 
-use urscope_schema::api::{Effect, Function, UrResult, role::Device};
+use urscope_schema::api::{Effect, Function, ResultCode, role::Device};
 use urscope_schema::{call::Values, operation};
 
 use crate::event_filter::{self, Recording};
@@ -52,7 +52,7 @@ pub(crate) enum Begin {
     /// The call is not recorded.
     Unrecorded,
     /// A layer has answered it, and it must not be passed on.
-    Answered(UrResult),
+    Answered(ResultCode),
     /// It is passed on, and its return is for [`end`].
     Recorded(Begun),
 }
@@ -77,19 +77,19 @@ pub(crate) struct Begun {
 impl Begun {
     /// Shows the layers that a C++ exception has left the call.
     pub(crate) fn left_by_exception(self, function: Function) {
-        without_answers(function, self.origin, self.call, UrResult::UNKNOWN);
+        without_answers(function, self.origin, self.call, ResultCode::UNKNOWN);
     }
 }
 
 /// Records a call around the real function, unless nobody wants to know of it; returns the result for the caller.
-pub fn intercept(origin: Origin, call: &mut Call) -> UrResult {
+pub fn intercept(origin: Origin, call: &mut Call) -> ResultCode {
     intercept_as(None, origin, call)
 }
 
 /// Records a call around the real function. `decided` is whether and why, if the caller has asked.
 ///
 /// The path has a copy for commands, in which the compiler knows the effect, and one for all other functions.
-pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &mut dyn RealCall) -> UrResult {
+pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &mut dyn RealCall) -> ResultCode {
     match call.arguments().function().effect() {
         Effect::Enqueues(kind) => around::<false>(decided, origin, call, Effect::Enqueues(kind)),
         Effect::Launches(kind) => around::<false>(decided, origin, call, Effect::Launches(kind)),
@@ -99,20 +99,20 @@ pub(crate) fn intercept_as(decided: Option<Recording>, origin: Origin, call: &mu
 
 /// Records a call of a function that the compiler knows, as [`intercept`] does, by a copy of the path of its own.
 #[inline(always)]
-pub(crate) fn intercept_known(origin: Origin, call: &mut impl RealCall, effect: Effect) -> UrResult {
+pub(crate) fn intercept_known(origin: Origin, call: &mut impl RealCall, effect: Effect) -> ResultCode {
     around::<true>(None, origin, call, effect)
 }
 
 /// Records a call that the runtime makes in the recorded call with the number `outer`.
 #[cold]
-pub(crate) fn intercept_inner(outer: u64, call: &mut dyn RealCall) -> UrResult {
+pub(crate) fn intercept_inner(outer: u64, call: &mut dyn RealCall) -> ResultCode {
     let effect = call.arguments().function().effect();
     around_other(None, Origin::Inner(outer), call, effect)
 }
 
 /// Makes a call that is not recorded.
 #[inline(always)]
-pub(crate) fn pass_on(effect: Effect, call: &(impl RealCall + ?Sized)) -> UrResult {
+pub(crate) fn pass_on(effect: Effect, call: &(impl RealCall + ?Sized)) -> ResultCode {
     commands::before_unrecorded(effect, call.arguments().inputs());
     let result = call.make();
     commands::note_unrecorded(call.arguments().function(), effect, call.arguments().inputs(), result);
@@ -121,7 +121,7 @@ pub(crate) fn pass_on(effect: Effect, call: &(impl RealCall + ?Sized)) -> UrResu
 
 /// The path of a call with an effect that has no copy.
 #[inline(never)]
-fn around_other(decided: Option<Recording>, origin: Origin, call: &mut dyn RealCall, effect: Effect) -> UrResult {
+fn around_other(decided: Option<Recording>, origin: Origin, call: &mut dyn RealCall, effect: Effect) -> ResultCode {
     around::<false>(decided, origin, call, effect)
 }
 
@@ -132,7 +132,7 @@ fn around<const KNOWN: bool>(
     origin: Origin,
     call: &mut (impl RealCall + ?Sized),
     effect: Effect,
-) -> UrResult {
+) -> ResultCode {
     let function = call.arguments().function();
     let begun = match begin::<KNOWN>(function, effect, decided, origin, call.arguments_mut()) {
         Begin::Recorded(begun) => begun,
@@ -236,9 +236,9 @@ pub(crate) fn end<const KNOWN: bool>(
     function: Function,
     effect: Effect,
     begun: Begun,
-    result: UrResult,
+    result: ResultCode,
     answers: Option<&Values>,
-) -> UrResult {
+) -> ResultCode {
     let none = const { &Values::NONE };
     if let Origin::Inner(_) = begun.origin {
         commands::note_return(effect, result);
@@ -269,7 +269,7 @@ pub(crate) fn end<const KNOWN: bool>(
 /// Shows the layers a call that was answered by one of them, or that a C++ exception has left.
 #[cold]
 #[inline(never)]
-fn without_answers(function: Function, origin: Origin, call: u64, result: UrResult) -> UrResult {
+fn without_answers(function: Function, origin: Origin, call: u64, result: ResultCode) -> ResultCode {
     thread::set_command(0);
     exit::<false>(knobs::hot(), function, origin, call, result, None)
 }
@@ -280,9 +280,9 @@ fn exit<const KNOWN: bool>(
     function: Function,
     origin: Origin,
     call: u64,
-    result: UrResult,
+    result: ResultCode,
     answers: Option<&Values>,
-) -> UrResult {
+) -> ResultCode {
     let all = || answers.copied().unwrap_or_default();
     match origin {
         Origin::Adapter(_) | Origin::Driver | Origin::Library(_) => {
@@ -308,6 +308,6 @@ impl Drop for ExceptionGuard<'_> {
         if let Some(outer) = self.outer {
             outer.end();
         }
-        without_answers(self.function, self.origin, self.call, UrResult::UNKNOWN);
+        without_answers(self.function, self.origin, self.call, ResultCode::UNKNOWN);
     }
 }

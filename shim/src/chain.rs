@@ -10,7 +10,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::{Enter, Executed, Exit, Values};
 use urscope_schema::trace::records::Device;
 
@@ -33,7 +33,7 @@ pub struct Entered {
     /// The number of the call in its process, from 1 on.
     pub call: u64,
     /// The result if a layer answers the call, which must not be passed on then.
-    pub answer: Option<UrResult>,
+    pub answer: Option<ResultCode>,
 }
 
 /// Shows the enter of a call to every layer, until one answers it. `hot` are the settings that the call has read. A call whose function is
@@ -56,7 +56,7 @@ pub fn enter<const KNOWN: bool>(hot: Hot, function: Function, values: &Values, n
 
 /// The answer of a layer, which has a code of Unified Runtime, in the codes of the function.
 #[cold]
-fn answer_of(function: Function, answer: UrResult) -> UrResult {
+fn answer_of(function: Function, answer: ResultCode) -> ResultCode {
     function.interface().result(answer)
 }
 
@@ -73,9 +73,9 @@ pub fn exit<const KNOWN: bool>(
     hot: Hot,
     function: Function,
     call: u64,
-    result: UrResult,
+    result: ResultCode,
     values: Option<&Values>,
-) -> UrResult {
+) -> ResultCode {
     let time = clock::now();
     let exit = || Exit { function, call, tid: thread::id(), time, result, values: values.copied().unwrap_or_default() };
     let [trace_layer, validation_layer] = &LAYERS;
@@ -91,7 +91,7 @@ pub fn exit<const KNOWN: bool>(
 }
 
 /// Shows the exit of a call to every layer whose caller already has the result.
-pub fn returned(hot: Hot, function: Function, call: u64, result: UrResult, values: Values) {
+pub fn returned(hot: Hot, function: Function, call: u64, result: ResultCode, values: Values) {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
     let [_, validation_layer] = &LAYERS;
     if validate::is_on(hot) {
@@ -102,7 +102,7 @@ pub fn returned(hot: Hot, function: Function, call: u64, result: UrResult, value
 
 /// Shows the exit of a call to the trace; returns its result.
 #[cold]
-fn record(hot: Hot, exit: &Exit) -> UrResult {
+fn record(hot: Hot, exit: &Exit) -> ResultCode {
     let [trace_layer, _] = &LAYERS;
     let Exit { function, call, time, result, ref values, .. } = *exit;
     if trace_layer.is_on() && !trace::record_exit::<false>(hot, function, call, time, result, Some(values)) {
@@ -131,7 +131,7 @@ impl CommandObserver for Executions {
 
 /// Shows the exit of an inner call to the trace only.
 #[cold]
-pub fn inner_exit(function: Function, call: u64, result: UrResult, values: Values) {
+pub fn inner_exit(function: Function, call: u64, result: ResultCode, values: Values) {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
     let [trace_layer, _] = &LAYERS;
     trace_layer.show(|_| trace::record_inner_exit(&exit));

@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use urscope_schema::api::{Effect, Function, Promise, UrResult};
+use urscope_schema::api::{Effect, Function, Promise, ResultCode};
 use urscope_schema::handle::{Kind, descriptor_in};
 use urscope_schema::{call::Values, operation};
 
@@ -231,7 +231,7 @@ pub(crate) fn note_memory(
     reader: &dyn Reader,
     pointer: Option<u64>,
     seen: Seen,
-    result: UrResult,
+    result: ResultCode,
     answers: &Values,
 ) {
     let made = match effect {
@@ -292,7 +292,7 @@ fn note_physical(function: Function, effect: Effect, pointer: Option<u64>, seen:
 
 /// Processes a recorded call that has returned. `call` is its number, `seen` comes from [`before`].
 #[inline(always)]
-pub(crate) fn after(effect: Effect, call: u64, seen: Seen, result: UrResult) {
+pub(crate) fn after(effect: Effect, call: u64, seen: Seen, result: ResultCode) {
     note_return(effect, result);
     if !result.is_success() {
         if seen.is_command {
@@ -333,7 +333,7 @@ static EXECUTIONS: &dyn CommandObserver = &chain::Executions;
 
 /// Processes a call that has returned, recorded or not: it may be a wait.
 #[inline(always)]
-pub(crate) fn note_return(effect: Effect, result: UrResult) {
+pub(crate) fn note_return(effect: Effect, result: ResultCode) {
     if effect.waits() && result.is_success() && are_recorded() {
         note_wait();
     }
@@ -350,7 +350,7 @@ pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
 /// Processes a call that has returned and is not recorded: it may make or clear a queue, or be a wait. If it reports that the device has
 /// failed, it is recorded now.
 #[inline(always)]
-pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Inputs, result: UrResult) {
+pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Inputs, result: ResultCode) {
     if !result.is_success() {
         device_errors::note(function, result);
     }

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::{api::demand::Nulls, call::Values};
 
 use crate::{chain, commands, knobs, stacks};
@@ -15,9 +15,9 @@ static IS_KNOWN: AtomicBool = AtomicBool::new(false);
 /// Records a call that was not recorded and has failed, if it is the first of a process that shares memory which reports the failure of a
 /// device.
 #[cold]
-pub(crate) fn note(function: Function, result: UrResult) {
+pub(crate) fn note(function: Function, result: ResultCode) {
     let is_new = commands::are_recorded()
-        && result.meaning_of(function) == UrResult::DEVICE_LOST
+        && result.meaning_of(function) == ResultCode::DEVICE_LOST
         && !IS_KNOWN.swap(true, Ordering::Relaxed);
     if is_new {
         let hot = knobs::hot();

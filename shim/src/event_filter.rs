@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use urscope_schema::api::{Effect, Function, UrResult};
+use urscope_schema::api::{Effect, Function, ResultCode};
 use urscope_schema::{call::Values, handle::Kind};
 
 use crate::lists::Access;
@@ -138,7 +138,7 @@ pub(crate) fn exit(
     effect: Effect,
     event: Option<usize>,
     flags: Option<u64>,
-    result: UrResult,
+    result: ResultCode,
     answers: &Values,
 ) {
     if !result.is_success() {
@@ -200,14 +200,14 @@ mod tests {
         };
         let made = |object| Values { object: Some(object), ..Values::NONE };
         assert_eq!(decide(release, &about(7)), Recording::No);
-        exit(create, None, Some(0), UrResult::SUCCESS, &made(7));
+        exit(create, None, Some(0), ResultCode::SUCCESS, &made(7));
         assert_eq!(decide(release, &about(7)), Recording::No, "made without the flag");
-        exit(create, None, Some(IPC), UrResult::INVALID_ARGUMENT, &made(7));
+        exit(create, None, Some(IPC), ResultCode::INVALID_ARGUMENT, &made(7));
         assert_eq!(decide(release, &about(7)), Recording::No, "not made at all");
         assert_eq!(decide(Function::urIPCGetEventHandleExp, &about(7)), Recording::Yes, "a violation");
 
-        exit(create, None, Some(IPC), UrResult::SUCCESS, &made(7));
-        exit(open, None, None, UrResult::SUCCESS, &made(8));
+        exit(create, None, Some(IPC), ResultCode::SUCCESS, &made(7));
+        exit(open, None, None, ResultCode::SUCCESS, &made(8));
         assert_eq!(decide(release, &about(7)), Recording::For(7));
         assert_eq!(
             decide(Function::urEventWait, &Inputs::of_events(&[1, 8, 7])),
@@ -215,7 +215,7 @@ mod tests {
             "the first that is shared"
         );
 
-        exit(retain, Some(7), None, UrResult::SUCCESS, &Values::NONE);
+        exit(retain, Some(7), None, ResultCode::SUCCESS, &Values::NONE);
         enter(release, Some(7));
         assert_eq!(decide(release, &about(7)), Recording::For(7), "one reference is left");
         enter(release, Some(7));

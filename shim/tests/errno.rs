@@ -5,7 +5,7 @@
 
 use std::{env, fs, path::Path, process::Command, thread};
 
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_shim::call::{Origin, intercept};
 use urscope_shim::raw::args::reader::NoReader;
 use urscope_shim::raw::args::row::{Call, Callee, Frame};
@@ -23,8 +23,8 @@ fn errno() -> *mut i32 {
 
 /// Makes a call of a function without arguments, by each origin.
 fn keeps_errno(function: Function) {
-    extern "C-unwind" fn real() -> UrResult {
-        UrResult::SUCCESS
+    extern "C-unwind" fn real() -> ResultCode {
+        ResultCode::SUCCESS
     }
     let words = [0; 16];
     // SAFETY: no row has more words on the stack, and no address is followed that is null.

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it is surprised")]
 
-use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::Values;
 use urscope_schema::trace::read::{Reader, Record};
 use urscope_shim::{chain, knobs, layer::trace};
@@ -27,7 +27,7 @@ fn a_full_disk_stops_the_recording_and_nothing_else() {
             &Nulls::default(),
         )
         .call;
-        chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+        chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, ResultCode::SUCCESS, None);
     }
     trace::end("exit");
 

@@ -3,14 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 
-use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::Values;
 use urscope_schema::trace::read::{Reader, Record};
 use urscope_shim::{chain, knobs, layer::trace};
 
 fn call() {
     let call = chain::enter::<false>(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
-    chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+    chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, ResultCode::SUCCESS, None);
 }
 
 #[test]

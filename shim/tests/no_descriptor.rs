@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 use std::{fs::File, thread::sleep};
 
-use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::Values;
 use urscope_schema::trace::read::{Reader, Record};
 use urscope_shim::{chain, knobs, layer::trace};
@@ -16,7 +16,7 @@ const CALLS: u64 = 20_000;
 fn calls(count: u64) {
     for _ in 0..count {
         let call = chain::enter::<false>(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
-        chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+        chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, ResultCode::SUCCESS, None);
     }
 }
 

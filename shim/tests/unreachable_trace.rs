@@ -5,7 +5,7 @@
 
 use std::{env, fs, path::Path, process::Command};
 
-use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::Values;
 use urscope_schema::trace::fxt::CHUNK;
 use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
@@ -22,7 +22,7 @@ fn call_without_trace(ends: bool, folder: &Path) {
         for _ in 0..count {
             let call =
                 chain::enter::<false>(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
-            chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+            chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, ResultCode::SUCCESS, None);
         }
     };
     calls(1);

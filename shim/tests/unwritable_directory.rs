@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 
-use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::Values;
 use urscope_shim::{chain, knobs, layer::trace};
 
@@ -14,7 +14,7 @@ fn an_unwritable_directory_stops_no_call() {
     for number in 1..=3 {
         let call = chain::enter::<false>(knobs::hot(), Function::urUSMFree, &Values::default(), &Nulls::default()).call;
         assert_eq!(call, number);
-        chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, UrResult::SUCCESS, None);
+        chain::exit::<false>(knobs::hot(), Function::urUSMFree, call, ResultCode::SUCCESS, None);
     }
     assert_eq!(trace::path(), None);
     trace::end("exit");

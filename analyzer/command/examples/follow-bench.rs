@@ -9,7 +9,7 @@ use std::{error::Error, path::Path};
 use rustix::time::{ClockId, clock_gettime};
 use urscope_analyzer::Options;
 use urscope_command::view::model::{Follow, Model};
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::trace::records::{Clock, Header};
 use urscope_schema::trace::write::{self, Line};
@@ -84,7 +84,7 @@ impl Trace {
         let mut line = Line::default();
         line.enter(pid, self.base, &Enter { function, call, tid, time, values: asked });
         self.file.write_all(line.bytes().unwrap_or_default())?;
-        let (time, result) = (Nanos(self.now + TICK), UrResult::SUCCESS);
+        let (time, result) = (Nanos(self.now + TICK), ResultCode::SUCCESS);
         let mut line = Line::default();
         line.exit(pid, self.base, &Exit { function, call, tid, time, result, values: answered });
         self.file.write_all(line.bytes().unwrap_or_default())?;

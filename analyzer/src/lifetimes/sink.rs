@@ -1,6 +1,6 @@
 //! Event sinks: the interface through which lifetimes are passed on, and its data types.
 
-use urscope_schema::api::{Effect, Function, UrResult};
+use urscope_schema::api::{Effect, Function, ResultCode};
 use urscope_schema::call::{Executed, Values};
 use urscope_schema::{handle::Kind, trace::records::Header};
 
@@ -92,7 +92,7 @@ pub struct FinishedCall<'a> {
     /// When it returned, in nanoseconds since the run began; `None` if it never returned.
     pub to: Option<u64>,
     /// Its result; `None` if it never returned.
-    pub result: Option<UrResult>,
+    pub result: Option<ResultCode>,
     /// The recorded input arguments.
     pub asked: &'a Values,
     /// The recorded output arguments.

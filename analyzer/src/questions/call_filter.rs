@@ -1,6 +1,6 @@
 //! Which calls are wanted: one search for lists of calls and for the page's table.
 
-use urscope_schema::api::{Function, Interface, UrResult};
+use urscope_schema::api::{Function, Interface, ResultCode};
 use urscope_schema::{call::Shape, handle::Kind, ranks::Ranks};
 
 use crate::lifetimes::FinishedCall;
@@ -45,7 +45,7 @@ pub trait Searched {
     /// When it began and when it returned, in nanoseconds since the run began; `None` if it never returned.
     fn span(&self) -> (u64, Option<u64>);
     /// The result; `None` if it never returned.
-    fn result(&self) -> Option<UrResult>;
+    fn result(&self) -> Option<ResultCode>;
     /// Whether it shares something.
     fn shares(&self) -> bool;
     /// Whether one of its values is that address or fingerprint. Numbers and sizes are not meant.
@@ -67,7 +67,7 @@ impl Searched for FinishedCall<'_> {
         (self.from, self.to)
     }
 
-    fn result(&self) -> Option<UrResult> {
+    fn result(&self) -> Option<ResultCode> {
         self.result
     }
 

@@ -9,7 +9,7 @@ use std::{mem, path::PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use urscope_schema::call::{Shape, Values};
-use urscope_schema::{api::UrResult, ranks::process_name, trace::records::Header};
+use urscope_schema::{api::ResultCode, ranks::process_name, trace::records::Header};
 
 use super::{CallFilter, QuestionError};
 use crate::AnalysisError;
@@ -113,7 +113,7 @@ impl<R> Lister<R> {
             arguments: shown(call.asked),
             answers: shown(call.answered),
             result: call.result.map(|result| result.text_of(call.function)),
-            succeeded: call.result.is_some_and(UrResult::is_success),
+            succeeded: call.result.is_some_and(ResultCode::is_success),
             trace_began: header.clock.monotonic_ns,
         })
     }

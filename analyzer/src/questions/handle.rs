@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use urscope_rules::{ExportId, Place, ProcessId, Tracker};
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Enter, Exit, Values};
 
 use super::{QuestionError, VERSION};
@@ -149,7 +149,7 @@ struct RecordedCall {
     place: Place,
     fingerprint: u64,
     value: Option<u64>,
-    result: Option<UrResult>,
+    result: Option<ResultCode>,
     took: Option<u64>,
 }
 
@@ -214,7 +214,7 @@ impl Observer for HistoryBuilder {
             let fingerprint = self.matching_fingerprint(tracker, who, (exit.function, &exit.values))?;
             let born = tracker.born(who, inputs.pointer?).filter(|_| exit.values.data.is_some());
             let fresh = born.filter(|born| !self.moments.iter().any(|call| call.place == *born));
-            let (result, took) = (Some(UrResult::SUCCESS), None);
+            let (result, took) = (Some(ResultCode::SUCCESS), None);
             let value = inputs.pointer;
             self.moments.extend(fresh.map(|place| RecordedCall { place, fingerprint, value, result, took }));
             self.moments.push(RecordedCall { place, fingerprint, value: None, result: None, took: None });

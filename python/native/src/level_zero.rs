@@ -9,7 +9,7 @@
 
 use std::{ffi::c_void, sync::Once};
 
-use urscope_schema::api::{self, UrResult};
+use urscope_schema::api::{self, ResultCode};
 use urscope_shim::backend::{self, level_zero::without_adapter};
 use urscope_shim::raw::processes::fork;
 
@@ -92,7 +92,7 @@ impl LevelZero {
             (native, None) => unsafe { without_adapter::get(native, pointer) },
         };
         got.map(|(data, size)| HandleData { data, size }).map_err(|result| match result {
-            UrResult::INVALID_ARGUMENT => "the pointer is not in USM memory of this context".to_owned(),
+            ResultCode::INVALID_ARGUMENT => "the pointer is not in USM memory of this context".to_owned(),
             other => other.text_of(api::Function::urIPCGetMemHandleExp),
         })
     }
@@ -118,12 +118,12 @@ impl LevelZero {
             None => unsafe { without_adapter::open(context, device, data) },
         };
         opened.map_err(|result| match result {
-            UrResult::INVALID_VALUE => {
+            ResultCode::INVALID_VALUE => {
                 "the bytes are not those of a handle that is valid here: they are damaged, were put, come from another kind of \
                  runtime, or their producer has ended"
                     .to_owned()
             }
-            UrResult::INVALID_ARGUMENT => {
+            ResultCode::INVALID_ARGUMENT => {
                 "the kernel does not let this process take a descriptor from the producer".to_owned()
             }
             other => other.text_of(api::Function::urIPCOpenMemHandleExp),

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use std::{collections::HashMap, ptr::null_mut, sync::OnceLock};
 
 use parking_lot::Mutex;
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use crate::library::Library;
 
@@ -16,10 +16,10 @@ type Handle = *mut c_void;
 /// What `liburscope.so` exports.
 struct Exports {
     handles_around: unsafe extern "C" fn(Handle, Handle, *mut Handle, *mut Handle) -> c_int,
-    get: unsafe extern "C" fn(Handle, *mut c_void, *mut *mut c_void, *mut usize) -> UrResult,
-    put: unsafe extern "C" fn(Handle, *mut c_void) -> UrResult,
-    open: unsafe extern "C" fn(Handle, Handle, *mut u8, usize, *mut *mut c_void) -> UrResult,
-    close: unsafe extern "C" fn(Handle, *mut c_void) -> UrResult,
+    get: unsafe extern "C" fn(Handle, *mut c_void, *mut *mut c_void, *mut usize) -> ResultCode,
+    put: unsafe extern "C" fn(Handle, *mut c_void) -> ResultCode,
+    open: unsafe extern "C" fn(Handle, Handle, *mut u8, usize, *mut *mut c_void) -> ResultCode,
+    close: unsafe extern "C" fn(Handle, *mut c_void) -> ResultCode,
 }
 
 impl Exports {
@@ -42,7 +42,7 @@ impl Exports {
     }
 }
 
-fn done(result: UrResult) -> Result<(), UrResult> {
+fn done(result: ResultCode) -> Result<(), ResultCode> {
     if result.is_success() { Ok(()) } else { Err(result) }
 }
 
@@ -86,7 +86,7 @@ impl Recorded {
     }
 
     /// `urIPCGetMemHandleExp`: the address of the handle data, and their length in bytes.
-    pub(crate) fn get(self, pointer: *mut c_void) -> Result<(*mut c_void, usize), UrResult> {
+    pub(crate) fn get(self, pointer: *mut c_void) -> Result<(*mut c_void, usize), ResultCode> {
         let (mut data, mut size) = (null_mut(), 0);
         // SAFETY: the context lives as long as libsycl's; the out-parameters are live variables.
         done(unsafe { (self.exports.get)(self.context, pointer, &raw mut data, &raw mut size) })?;
@@ -95,13 +95,13 @@ impl Recorded {
     }
 
     /// `urIPCPutMemHandleExp`
-    pub(crate) fn put(self, data: *mut c_void) -> Result<(), UrResult> {
+    pub(crate) fn put(self, data: *mut c_void) -> Result<(), ResultCode> {
         // SAFETY: as above; unknown data are refused.
         done(unsafe { (self.exports.put)(self.context, data) })
     }
 
     /// `urIPCOpenMemHandleExp`: the address of the memory.
-    pub(crate) fn open(self, bytes: &[u8]) -> Result<*mut c_void, UrResult> {
+    pub(crate) fn open(self, bytes: &[u8]) -> Result<*mut c_void, ResultCode> {
         // The parameter is not constant in the header.
         let (mut copy, mut pointer) = (bytes.to_vec(), null_mut());
         // SAFETY: as above; so many bytes are there.
@@ -113,7 +113,7 @@ impl Recorded {
     }
 
     /// `urIPCCloseMemHandleExp`
-    pub(crate) fn close(self, pointer: *mut c_void) -> Result<(), UrResult> {
+    pub(crate) fn close(self, pointer: *mut c_void) -> Result<(), ResultCode> {
         // SAFETY: as above; unknown pointers are refused.
         done(unsafe { (self.exports.close)(self.context, pointer) })
     }

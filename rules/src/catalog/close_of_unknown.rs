@@ -59,7 +59,7 @@
 //! Close exactly the pointer that the open returned, in the process that opened it. The exporter does not close its own
 //! pointer, it frees it; it releases its own physical memory.
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 use urscope_schema::handle::{Handle, Kind};
 
 use super::wording::{call, of_size};
@@ -103,7 +103,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     Some(
         finding
             .advice("close exactly the pointer that the open returned, in the process that opened it")
-            .answer(UrResult::INVALID_ARGUMENT),
+            .answer(ResultCode::INVALID_ARGUMENT),
     )
 }
 
@@ -122,5 +122,5 @@ fn own_memory(fact: &Fact<'_>, what: Handle, own: &Object) -> Finding {
         .values(own.size, None)
         .at_most(Severity::Warning)
         .advice(advice)
-        .answer(UrResult::INVALID_ARGUMENT)
+        .answer(ResultCode::INVALID_ARGUMENT)
 }

@@ -75,7 +75,7 @@
 //!
 //! Let one owner close each open, once. Where several parts of a program share a mapping, let each part open it.
 
-use urscope_schema::{api::UrResult, handle::Kind};
+use urscope_schema::{api::ResultCode, handle::Kind};
 
 use super::wording::{call, opens_and_closes};
 use super::{Check, Rule, When};
@@ -118,6 +118,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     Some(
         finding
             .advice("let one owner close each open, once; remove one of the two closes")
-            .answer(UrResult::INVALID_ARGUMENT),
+            .answer(ResultCode::INVALID_ARGUMENT),
     )
 }

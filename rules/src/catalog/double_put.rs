@@ -61,7 +61,7 @@
 //!
 //! Let one owner put each handle, once, with exactly the pointer that its get returned.
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use super::wording::{call, name};
 use super::{Check, Rule, When};
@@ -102,6 +102,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     Some(
         finding
             .advice("let one owner put each handle, once; remove one of the two puts")
-            .answer(UrResult::INVALID_ARGUMENT),
+            .answer(ResultCode::INVALID_ARGUMENT),
     )
 }

@@ -69,7 +69,7 @@
 //!
 //! Let one owner release each reference, once.
 
-use urscope_schema::{api::UrResult, handle::Kind};
+use urscope_schema::{api::ResultCode, handle::Kind};
 
 use super::{Check, Rule, When, wording::call};
 use crate::finding::{Finding, Severity};
@@ -112,6 +112,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     Some(
         finding
             .advice("let one owner release each reference, once; remove one of the releases")
-            .answer(UrResult::INVALID_ARGUMENT),
+            .answer(ResultCode::INVALID_ARGUMENT),
     )
 }

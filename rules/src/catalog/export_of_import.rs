@@ -59,7 +59,7 @@
 //!
 //! Forward the bytes that were received: any number of processes can open them while the event or the memory lives.
 
-use urscope_schema::{api::UrResult, handle::Kind};
+use urscope_schema::{api::ResultCode, handle::Kind};
 
 use super::wording::{call, handle, of_size};
 use super::{Check, Rule, When};
@@ -92,7 +92,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, at) = (fact.actor(), call(fact.at));
     let message = format!("{who} gets handle data in {at} for {what}, which it opened in {}", call(object.born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(object.born));
-    Some(finding.advice(FORWARD).answer(UrResult::INVALID_EVENT))
+    Some(finding.advice(FORWARD).answer(ResultCode::INVALID_EVENT))
 }
 
 fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
@@ -101,5 +101,5 @@ fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
     let message = format!("{who} gets handle data in {at} for {what}{size}, which it opened in {}", call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     let finding = finding.values(mapped.size, mapped.fingerprint).at_most(Severity::Note);
-    Some(finding.advice(FORWARD).answer(UrResult::INVALID_ARGUMENT))
+    Some(finding.advice(FORWARD).answer(ResultCode::INVALID_ARGUMENT))
 }

@@ -63,7 +63,7 @@
 //! Compare what was sent with what was received, byte by byte and in length: the trace of the sender contains the
 //! fingerprint of the get. If the sender was not traced, trace it.
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use super::memory::{FirstOf, UnknownOpens, changed, depends_on_bytes, either, is_damaged};
 use super::wording::{call, name, one, result_text, times};
@@ -111,9 +111,9 @@ impl RuleState for Refusals {
 }
 
 /// Whether the size is the reason, which has a rule of its own.
-fn is_of_other_size(fact: &Fact<'_>, unknown: &UnknownHandle, result: UrResult) -> bool {
+fn is_of_other_size(fact: &Fact<'_>, unknown: &UnknownHandle, result: ResultCode) -> bool {
     let given = || fact.tracker.other_size(fact.at.process, unknown.handle.kind, unknown.size?);
-    result == UrResult::INVALID_VALUE && given().is_some()
+    result == ResultCode::INVALID_VALUE && given().is_some()
 }
 
 fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Option<Finding> {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{api::UrResult, call::Nanos, handle::fingerprint};
+use urscope_schema::{api::ResultCode, call::Nanos, handle::fingerprint};
 
 use super::wording::{call, name};
 use crate::finding::{Finding, Place, Severity};
@@ -112,15 +112,15 @@ pub(super) fn is_for_bytes(at: Place, outcome: Outcome) -> bool {
 }
 
 /// Whether an open that is refused with this result may be refused because of the bytes.
-pub(super) fn depends_on_bytes(result: UrResult) -> bool {
+pub(super) fn depends_on_bytes(result: ResultCode) -> bool {
     !matches!(
         result,
-        UrResult::UNINITIALIZED
-            | UrResult::OUT_OF_HOST_MEMORY
-            | UrResult::OUT_OF_RESOURCES
-            | UrResult::UNSUPPORTED_FEATURE
-            | UrResult::INVALID_NULL_HANDLE
-            | UrResult::INVALID_NULL_POINTER
+        ResultCode::UNINITIALIZED
+            | ResultCode::OUT_OF_HOST_MEMORY
+            | ResultCode::OUT_OF_RESOURCES
+            | ResultCode::UNSUPPORTED_FEATURE
+            | ResultCode::INVALID_NULL_HANDLE
+            | ResultCode::INVALID_NULL_POINTER
     )
 }
 

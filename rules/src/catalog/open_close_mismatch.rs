@@ -67,7 +67,7 @@
 //!
 //! Keep the pointer that the open returned, and close it with the close function.
 
-use urscope_schema::api::{UrResult, interface::Words};
+use urscope_schema::api::{ResultCode, interface::Words};
 use urscope_schema::counted;
 use urscope_schema::handle::Kind;
 
@@ -101,7 +101,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let message = format!("{who} {how} in {}; {what}{size} was opened in {}", call(fact.at), call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     let answer =
-        if ending.object.kind == Kind::Usm { UrResult::INVALID_MEM_OBJECT } else { UrResult::INVALID_ARGUMENT };
+        if ending.object.kind == Kind::Usm { ResultCode::INVALID_MEM_OBJECT } else { ResultCode::INVALID_ARGUMENT };
     Some(finding.values(mapped.size, mapped.fingerprint).advice(advice).answer(answer))
 }
 

@@ -60,7 +60,7 @@
 //! Compare the sender of the bytes with the own process, and use the existing pointer. If it is intended, as in a test,
 //! suppress it.
 
-use urscope_schema::api::{Promise, UrResult};
+use urscope_schema::api::{Promise, ResultCode};
 use urscope_schema::handle::Kind;
 
 use super::memory::{FirstOf, PerProcess};
@@ -89,7 +89,7 @@ struct OwnOpens(PerProcess<FirstOf<OwnOpen>>);
 struct OwnOpen {
     opened: Place,
     /// Its mapping, or the result of an open that was refused.
-    made: Result<u64, UrResult>,
+    made: Result<u64, ResultCode>,
     got: Place,
     size: Option<u64>,
     fingerprint: u64,
@@ -117,7 +117,7 @@ impl RuleState for OwnOpens {
     }
 }
 
-fn own(fact: &Fact<'_>, export: Option<ExportId>, made: Result<u64, UrResult>) -> Option<OwnOpen> {
+fn own(fact: &Fact<'_>, export: Option<ExportId>, made: Result<u64, ResultCode>) -> Option<OwnOpen> {
     let export = fact.tracker.exports.get(export?).filter(|export| export.subject.kind == Kind::MemHandle)?;
     let (got, size, fingerprint) = (export.latest_get, export.subject.size, export.fingerprint());
     let own = OwnOpen { opened: fact.at, made, got, size, fingerprint };

@@ -72,7 +72,7 @@
 //! to 0. A container whose filter forbids `pidfd_getfd` needs `--cap-add=SYS_PTRACE`. `urscope doctor` tests it on this
 //! machine.
 
-use urscope_schema::api::{Promise, UrResult};
+use urscope_schema::api::{Promise, ResultCode};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::Open;
 
@@ -93,8 +93,12 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// The results of an open if the kernel refuses to duplicate a descriptor; and success without a result.
-const KERNEL_REFUSED: [UrResult; 4] =
-    [UrResult::INVALID_OPERATION, UrResult::OUT_OF_DEVICE_MEMORY, UrResult::INVALID_ARGUMENT, UrResult::SUCCESS];
+const KERNEL_REFUSED: [ResultCode; 4] = [
+    ResultCode::INVALID_OPERATION,
+    ResultCode::OUT_OF_DEVICE_MEMORY,
+    ResultCode::INVALID_ARGUMENT,
+    ResultCode::SUCCESS,
+];
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Refused(refused) = fact.what else { return None };

@@ -67,7 +67,7 @@
 //! Put before the free, or not at all.
 
 use urscope_schema::api::Promise;
-use urscope_schema::{api::UrResult, handle::Kind};
+use urscope_schema::{api::ResultCode, handle::Kind};
 
 use super::{Check, Rule, When, wording::call};
 use crate::finding::{Finding, Severity};
@@ -98,5 +98,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         call(freed)
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(freed)).values(data.size, data.fingerprint);
-    Some(finding.advice("put before the free, or not at all").answer(UrResult::INVALID_ARGUMENT))
+    Some(finding.advice("put before the free, or not at all").answer(ResultCode::INVALID_ARGUMENT))
 }

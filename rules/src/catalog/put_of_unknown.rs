@@ -64,7 +64,7 @@
 //! Keep the pointer that the get returned and put that pointer, in the process that got it. Bytes that were received
 //! belong to the receiver: free them as they were allocated.
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use super::wording::{call, name};
 use super::{Check, Rule, When};
@@ -104,6 +104,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
             .advice(
                 "put exactly the pointer that the get returned, in the process that got it; never a copy of the bytes",
             )
-            .answer(UrResult::INVALID_ARGUMENT),
+            .answer(ResultCode::INVALID_ARGUMENT),
     )
 }

@@ -75,7 +75,7 @@
 //! Check the result of the call. End what belongs to a context before the context. Get handle data for what can be shared:
 //! device memory that is not from a pool, or physical memory itself instead of an address that it is mapped at.
 
-use urscope_schema::api::{UrResult, demand::Wrong};
+use urscope_schema::api::{ResultCode, demand::Wrong};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Export, Free, Open, Operation};
 
@@ -251,7 +251,7 @@ fn reason(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(String, Option<Pl
         return Some((why, Some(gone.died), "close what was opened before its context ends".into()));
     }
     let Operation::Export(Export { kind, pointer, .. }) = failed.call.operation else { return None };
-    if context.is_none() && fact.at.meaning(failed.result) == UrResult::INVALID_CONTEXT {
+    if context.is_none() && fact.at.meaning(failed.result) == ResultCode::INVALID_CONTEXT {
         let born = pointer.and_then(|pointer| state.allocation_at(pointer)).and_then(|(_, memory)| memory.born);
         let elsewhere = born.filter(|born| born.tid != fact.at.tid);
         let allocated = elsewhere.map_or_else(String::new, |born| {

@@ -69,7 +69,7 @@
 //! Let the exporter live until all processes have opened, and let all of them use the same adapter and
 //! device. The adapter logs the reason with `UR_LOG_LEVEL_ZERO=level:debug;output:stderr`.
 
-use urscope_schema::api::{Promise, UrResult};
+use urscope_schema::api::{Promise, ResultCode};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::{counted, operation::Open};
 
@@ -95,7 +95,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (export, kind) = (fact.tracker.exports.get(known.export?)?, open.of);
     let meaning = fact.at.meaning(refused.result);
     // A null argument, which the record need not show.
-    if open.imports || [UrResult::INVALID_NULL_POINTER, UrResult::INVALID_NULL_HANDLE].contains(&meaning) {
+    if open.imports || [ResultCode::INVALID_NULL_POINTER, ResultCode::INVALID_NULL_HANDLE].contains(&meaning) {
         return None;
     }
     let producer = export.latest_get.process;
@@ -121,7 +121,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         _ if let Some((theirs, ours)) = other_adapter(fact, producer) => {
             format!("; the exporter's adapter is {theirs}, and that of this process is {ours}")
         }
-        UrResult::INVALID_VALUE if open.size.is_some() => {
+        ResultCode::INVALID_VALUE if open.size.is_some() => {
             "; an adapter returns this for handle data of another adapter, or of another size".to_owned()
         }
         _ => String::new(),

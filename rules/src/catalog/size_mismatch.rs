@@ -52,7 +52,7 @@
 //!
 //! Send the size that the get returned together with the data, and open with exactly this size.
 
-use urscope_schema::{api::UrResult, handle::Handle};
+use urscope_schema::{api::ResultCode, handle::Handle};
 
 use super::wording::{call, one};
 use super::{Check, Rule, When};
@@ -74,7 +74,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (open, _) = refused.call.open()?;
     // Bytes that a get has returned have their size.
     let known = fact.tracker.export_of(fact.at.process, open.fingerprint).is_some();
-    if refused.result != UrResult::INVALID_VALUE || known {
+    if refused.result != ResultCode::INVALID_VALUE || known {
         return None;
     }
     let (size, kind) = (open.size?, refused.opens?);

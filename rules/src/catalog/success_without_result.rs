@@ -55,7 +55,7 @@
 //! Treat it as a failure: set the variable to null before the call and check it afterwards. With
 //! `URSCOPE_ON_ERROR=refuse` the preloaded library turns it into an error. The v2 adapter returns errors itself.
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use super::{Check, Rule, When, wording::call};
 use crate::finding::{Finding, Severity};
@@ -80,5 +80,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let message = format!("{who} gets no {noun} from {}, which returned success", call(fact.at));
     let advice = "treat it as a failure; UR_LOG_LEVEL_ZERO=level:debug;output:stderr makes the adapter log the reason, and the v2 adapter \
                   returns it";
-    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(UrResult::INVALID_ARGUMENT))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(ResultCode::INVALID_ARGUMENT))
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::{api::UrResult, call::Nanos, counted, enumerated, ranks::process_name, size};
+use urscope_schema::{api::ResultCode, call::Nanos, counted, enumerated, ranks::process_name, size};
 
 use crate::checker::Rule;
 use crate::finding::{Finding, Place, Severity};
@@ -157,14 +157,14 @@ pub(super) fn which(at: Place, outcome: Outcome) -> String {
 }
 
 /// The result of a call, by its name and number.
-pub(super) fn result_text(at: Place, result: UrResult) -> String {
+pub(super) fn result_text(at: Place, result: ResultCode) -> String {
     at.function.map_or_else(String::new, |function| result.text_of(function))
 }
 
 /// Why a process that was forked is not initialized, and what to do: its parent has used the interface before, and what it has set up does not
 /// work in a child. `None` where a result says something else.
-pub(super) fn used_before_fork(fact: &Fact<'_>, result: UrResult) -> Option<(String, String)> {
-    if fact.at.meaning(result) != UrResult::UNINITIALIZED {
+pub(super) fn used_before_fork(fact: &Fact<'_>, result: ResultCode) -> Option<(String, String)> {
+    if fact.at.meaning(result) != ResultCode::UNINITIALIZED {
         return None;
     }
     let parent = fact.tracker.process(fact.at.process)?.forked_from?;

@@ -65,7 +65,7 @@
 //!
 //! Keep the context and the pointer of the open together, and close with exactly these two.
 
-use urscope_schema::api::{Promise, UrResult};
+use urscope_schema::api::{Promise, ResultCode};
 use urscope_schema::handle::Kind;
 
 use super::wording::{call, of_size};
@@ -107,7 +107,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         finding
             .values(mapped.size, mapped.fingerprint)
             .advice("close it in the context it was opened in: keep the two together")
-            .answer(UrResult::INVALID_ARGUMENT),
+            .answer(ResultCode::INVALID_ARGUMENT),
     )
 }
 

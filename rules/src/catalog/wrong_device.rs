@@ -67,7 +67,7 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::{api::UrResult, operation::Create};
+use urscope_schema::{api::ResultCode, operation::Create};
 
 use super::wording::{call, two_devices, which};
 use super::{Check, Rule, RuleState, When};
@@ -87,8 +87,8 @@ pub(super) static RULE: Rule = Rule {
 
 /// The results of the adapters for a device that is not in the context; and success without a result.
 /// They accept sub-devices.
-const RESULTS: [UrResult; 4] =
-    [UrResult::INVALID_CONTEXT, UrResult::INVALID_ARGUMENT, UrResult::UNKNOWN, UrResult::SUCCESS];
+const RESULTS: [ResultCode; 4] =
+    [ResultCode::INVALID_CONTEXT, ResultCode::INVALID_ARGUMENT, ResultCode::UNKNOWN, ResultCode::SUCCESS];
 
 /// The pending calls that name another device than they should.
 ///

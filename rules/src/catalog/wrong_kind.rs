@@ -58,7 +58,7 @@
 //!
 //! Store the kind with each handle, and send it along with the bytes.
 
-use urscope_schema::{api::UrResult, handle::Kind};
+use urscope_schema::{api::ResultCode, handle::Kind};
 
 use super::{Check, Rule, When, wording::call};
 use crate::finding::{Finding, Severity};
@@ -83,10 +83,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let what = mismatch.is;
     let answer = match (mismatch.fingerprint, mismatch.expected) {
-        (Some(_), _) => UrResult::INVALID_VALUE,
-        (None, Kind::Event) => UrResult::INVALID_EVENT,
-        (None, Kind::Usm) => UrResult::INVALID_MEM_OBJECT,
-        (None, _) => UrResult::INVALID_ARGUMENT,
+        (Some(_), _) => ResultCode::INVALID_VALUE,
+        (None, Kind::Event) => ResultCode::INVALID_EVENT,
+        (None, Kind::Usm) => ResultCode::INVALID_MEM_OBJECT,
+        (None, _) => ResultCode::INVALID_ARGUMENT,
     };
     let (who, at, born) = (fact.actor(), call(fact.at), fact.place(mismatch.born));
     let expected = mismatch.expected.noun();

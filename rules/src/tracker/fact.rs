@@ -4,7 +4,7 @@
 //! time. Rules, the lifetimes of timelines and statistics, and all other consumers take facts
 //! ([`FactConsumer`]); none of them follows calls by itself. The tracker knows none of its consumers.
 
-use urscope_schema::api::{UrResult, demand::Fault};
+use urscope_schema::api::{ResultCode, demand::Fault};
 use urscope_schema::call::{Executed, Nanos};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Create, Export, Open};
@@ -237,7 +237,7 @@ pub enum Outcome {
     /// It succeeded; if it makes an object, it returned one.
     Succeeded,
     /// It failed, or returned success and no result.
-    Refused(UrResult),
+    Refused(ResultCode),
 }
 
 /// A call that should have made an object and has not.
@@ -246,7 +246,7 @@ pub struct Refused<'t> {
     /// The kind of object that it should have made.
     pub kind: Kind,
     /// Its result.
-    pub result: UrResult,
+    pub result: ResultCode,
     /// The kind of the handle data that it was to open; `None` if it opens none.
     pub opens: Option<Kind>,
     /// The call, with what was known at its enter.
@@ -257,7 +257,7 @@ pub struct Refused<'t> {
 #[derive(Clone, Copy, Debug)]
 pub struct CallFailed<'t> {
     /// Its result.
-    pub result: UrResult,
+    pub result: ResultCode,
     /// The call, with what was known at its enter.
     pub call: &'t PendingCall,
 }

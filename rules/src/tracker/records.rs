@@ -5,7 +5,7 @@
 use std::num::NonZeroU64;
 
 use smallvec::SmallVec;
-use urscope_schema::api::{Effect, Function, UrResult};
+use urscope_schema::api::{Effect, Function, ResultCode};
 use urscope_schema::{call::Nanos, handle::Handle, operation::Requested};
 
 use crate::{lifecycle::State, place::Place};
@@ -193,7 +193,7 @@ pub struct DeviceError {
     /// The call.
     pub at: Place,
     /// What it returned.
-    pub result: UrResult,
+    pub result: ResultCode,
     /// The last commands on shared memory before it, at most three.
     pub commands: Vec<Place>,
 }

@@ -4,7 +4,7 @@
 //! only what `ur_api.h` lists among a function's results and can be checked without an adapter. This module reports
 //! faults; the rules and the shim decide what follows from one.
 
-use super::{Effect, Function, UrResult, common_roles::Null};
+use super::{Effect, Function, ResultCode, common_roles::Null};
 use crate::{handle::Kind, values::Values};
 
 /// The arguments of a call that are null or zero and must not be: the first of each kind.
@@ -32,13 +32,13 @@ impl Optional {
     /// What is wrong with their combination.
     const fn fault(self) -> Option<Fault> {
         if self.answers == 2 {
-            Some(Fault::new("data", Wrong::AllNull, UrResult::INVALID_NULL_POINTER))
+            Some(Fault::new("data", Wrong::AllNull, ResultCode::INVALID_NULL_POINTER))
         } else if self.value && !self.value_size {
-            Some(Fault::new("value", Wrong::Null, UrResult::INVALID_NULL_POINTER))
+            Some(Fault::new("value", Wrong::Null, ResultCode::INVALID_NULL_POINTER))
         } else if self.value && self.answer_size {
-            Some(Fault::new("value", Wrong::AllNull, UrResult::INVALID_NULL_POINTER))
+            Some(Fault::new("value", Wrong::AllNull, ResultCode::INVALID_NULL_POINTER))
         } else if self.value_size && !self.value {
-            Some(Fault::new("size", Wrong::Zero, UrResult::INVALID_SIZE))
+            Some(Fault::new("size", Wrong::Zero, ResultCode::INVALID_SIZE))
         } else {
             None
         }
@@ -53,11 +53,11 @@ pub struct Fault {
     /// What is wrong with it.
     pub why: Wrong,
     /// The result that the header specifies.
-    pub answer: UrResult,
+    pub answer: ResultCode,
 }
 
 impl Fault {
-    const fn new(parameter: &'static str, why: Wrong, answer: UrResult) -> Self {
+    const fn new(parameter: &'static str, why: Wrong, answer: ResultCode) -> Self {
         Self { parameter, why, answer }
     }
 }
@@ -150,17 +150,17 @@ impl Nulls {
         let fault = |why, answer| move |parameter| Fault::new(parameter, why, answer);
         let optional = |answer| self.optional.fault().filter(|fault| fault.answer == answer);
         let no_objects = if matches!(function.effect(), Effect::Creates(Kind::Context)) {
-            UrResult::INVALID_SIZE
+            ResultCode::INVALID_SIZE
         } else {
-            UrResult::INVALID_VALUE
+            ResultCode::INVALID_VALUE
         };
         self.pointer
-            .map(fault(Wrong::Null, UrResult::INVALID_NULL_POINTER))
-            .or_else(|| optional(UrResult::INVALID_NULL_POINTER))
-            .or_else(|| self.handle.map(fault(Wrong::Null, UrResult::INVALID_NULL_HANDLE)))
+            .map(fault(Wrong::Null, ResultCode::INVALID_NULL_POINTER))
+            .or_else(|| optional(ResultCode::INVALID_NULL_POINTER))
+            .or_else(|| self.handle.map(fault(Wrong::Null, ResultCode::INVALID_NULL_HANDLE)))
             .or_else(|| flags(function, values))
-            .or_else(|| self.size.map(fault(Wrong::Zero, UrResult::INVALID_USM_SIZE)))
-            .or_else(|| optional(UrResult::INVALID_SIZE))
+            .or_else(|| self.size.map(fault(Wrong::Zero, ResultCode::INVALID_USM_SIZE)))
+            .or_else(|| optional(ResultCode::INVALID_SIZE))
             .or_else(|| self.count.map(fault(Wrong::Zero, no_objects)))
     }
 }
@@ -172,10 +172,10 @@ fn flags(function: Function, values: &Values) -> Option<Fault> {
     let defined = function.interface().flags.iter().find(|defined| defined.effect == function.effect())?;
     let (undefined, exclusive) = (flags & u64::from(defined.undefined), u64::from(defined.exclusive));
     if undefined != 0 {
-        return Some(Fault::new("flags", Wrong::Bits(undefined), UrResult::INVALID_ENUMERATION));
+        return Some(Fault::new("flags", Wrong::Bits(undefined), ResultCode::INVALID_ENUMERATION));
     }
     let all = exclusive != 0 && flags & exclusive == exclusive;
-    all.then(|| Fault::new("flags", Wrong::Together(exclusive), UrResult::INVALID_VALUE))
+    all.then(|| Fault::new("flags", Wrong::Together(exclusive), ResultCode::INVALID_VALUE))
 }
 
 #[cfg(test)]
@@ -206,13 +206,13 @@ mod tests {
             nulls.note(get, parameter, Some(null));
         }
         assert!(!nulls.is_empty());
-        assert_eq!(nulls.fault(get, &NOTHING).map(|fault| fault.answer), Some(UrResult(48)), "nothing to answer to");
+        assert_eq!(nulls.fault(get, &NOTHING).map(|fault| fault.answer), Some(ResultCode(48)), "nothing to answer to");
         let mut nulls = Nulls::default();
         nulls.note(get, "data", Some(Null::Answer));
         assert!(nulls.is_empty());
         nulls.note(Function::urIPCGetEventHandleExp, "data", Some(Null::Answer));
         let fault = nulls.fault(Function::urIPCGetEventHandleExp, &NOTHING).unwrap();
-        assert_eq!((fault.parameter, fault.answer), ("data", UrResult(48)));
+        assert_eq!((fault.parameter, fault.answer), ("data", ResultCode(48)));
         let memory = Values { context: Some(1), device: Some(1), size: Some(0), ..NOTHING };
         assert_eq!(answer(Function::urPhysicalMemCreate, memory), None, "properties may be null");
         assert_eq!(answer(Function::urUSMDeviceAlloc, memory), Some(64));

@@ -6,7 +6,7 @@
 )]
 
 use super::role::{self, Role};
-use super::{demand::Nulls, effect::Effect, interface::Interface, interface::UrResult};
+use super::{demand::Nulls, effect::Effect, interface::Interface, interface::ResultCode};
 use crate::handle::{Kind, UsmType};
 use crate::values::{Fields, Values};
 
@@ -218,7 +218,7 @@ impl Function {
     }
 }
 
-impl UrResult {
+impl ResultCode {
     /// The name in the header of the function that returned it; `None` for a number that the header does not define.
     pub fn name_of(self, function: Function) -> Option<&'static str> {
         function.interface().named(self).map(|found| found.name)
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_code_is_shown_with_its_name_and_number() {
-        let text = |code, function| UrResult(code).text_of(function);
+        let text = |code, function| ResultCode(code).text_of(function);
         assert_eq!(text(45, Function::urUSMFree), "UR_RESULT_ERROR_INVALID_ARGUMENT (45)");
         assert_eq!(text(0x1234_5678, Function::urUSMFree), "unknown result 0x12345678");
         assert_eq!(text(0x7800_0004, Function::zeMemFree), "ZE_RESULT_ERROR_INVALID_ARGUMENT (0x78000004)");
@@ -316,10 +316,10 @@ mod tests {
 
     #[test]
     fn a_code_has_the_same_meaning_in_both_directions() {
-        let invalid = UrResult(0x7800_0004);
-        assert_eq!(invalid.meaning_of(Function::zeMemFree), UrResult::INVALID_ARGUMENT);
-        assert_eq!(LEVEL_ZERO.result(UrResult::INVALID_ARGUMENT), invalid);
-        assert_eq!(LEVEL_ZERO.result(UrResult::INVALID_KERNEL_ARGS), UrResult::UNKNOWN);
-        assert_eq!(LEVEL_ZERO.result(UrResult::SUCCESS), UrResult::SUCCESS);
+        let invalid = ResultCode(0x7800_0004);
+        assert_eq!(invalid.meaning_of(Function::zeMemFree), ResultCode::INVALID_ARGUMENT);
+        assert_eq!(LEVEL_ZERO.result(ResultCode::INVALID_ARGUMENT), invalid);
+        assert_eq!(LEVEL_ZERO.result(ResultCode::INVALID_KERNEL_ARGS), ResultCode::UNKNOWN);
+        assert_eq!(LEVEL_ZERO.result(ResultCode::SUCCESS), ResultCode::SUCCESS);
     }
 }

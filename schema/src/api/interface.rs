@@ -10,7 +10,7 @@ use crate::handle::{Kind, UsmType};
 /// Unified Runtime, by which urscope's own code names a result.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct UrResult(pub u32);
+pub struct ResultCode(pub u32);
 
 /// An interface whose functions urscope hooks.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ pub struct NamedResult {
     /// Its name in the header.
     pub name: &'static str,
     /// The code of Unified Runtime that has its meaning.
-    pub meaning: UrResult,
+    pub meaning: ResultCode,
 }
 
 /// How an object of a kind is made so that it can be shared.
@@ -87,12 +87,12 @@ pub struct Shareable {
     /// What the header calls that, with an article where it is no constant.
     pub name: &'static str,
     /// The result of a get of another object.
-    pub refused: UrResult,
+    pub refused: ResultCode,
 }
 
 impl Shareable {
     /// By a flag.
-    pub(super) const fn by_flag(kind: Kind, flag: u64, name: &'static str, refused: UrResult) -> Self {
+    pub(super) const fn by_flag(kind: Kind, flag: u64, name: &'static str, refused: ResultCode) -> Self {
         Self { kind, flag, property: None, name, refused }
     }
 }
@@ -165,9 +165,9 @@ impl Interface {
     }
 
     /// Its code with the meaning of one of Unified Runtime, or of `UR_RESULT_ERROR_UNKNOWN`.
-    pub fn result(&self, meaning: UrResult) -> UrResult {
+    pub fn result(&self, meaning: ResultCode) -> ResultCode {
         let with = |meaning| self.results.iter().find(|known| known.meaning == meaning);
-        with(meaning).or_else(|| with(UrResult::UNKNOWN)).map_or(meaning, |found| UrResult(found.code))
+        with(meaning).or_else(|| with(ResultCode::UNKNOWN)).map_or(meaning, |found| ResultCode(found.code))
     }
 
     /// How objects of a kind are made so that they can be shared.
@@ -176,7 +176,7 @@ impl Interface {
     }
 
     /// The row of a result.
-    pub(super) fn named(&self, result: UrResult) -> Option<&'static NamedResult> {
+    pub(super) fn named(&self, result: ResultCode) -> Option<&'static NamedResult> {
         self.results.iter().find(|known| known.code == result.0)
     }
 }
@@ -187,7 +187,7 @@ impl PartialEq for Interface {
     }
 }
 
-impl UrResult {
+impl ResultCode {
     /// Whether the call succeeded.
     pub const fn is_success(self) -> bool {
         self.0 == 0

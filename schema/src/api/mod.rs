@@ -47,6 +47,6 @@ pub mod role {
 pub use cuda::INTERFACE as CUDA;
 pub use effect::Effect;
 pub use function::{Function, Table};
-pub use interface::{Interface, Promise, UrResult};
+pub use interface::{Interface, Promise, ResultCode};
 pub use level_zero::INTERFACE as LEVEL_ZERO;
 pub use unified_runtime::INTERFACE as UNIFIED_RUNTIME;

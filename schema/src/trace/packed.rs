@@ -4,7 +4,7 @@
 //! use in this form. A record is four words and its values, in the order of [`Values::FIELDS`].
 
 use super::read::Record;
-use crate::api::{Effect, Function, UrResult};
+use crate::api::{Effect, Function, ResultCode};
 use crate::call::{Enter, Exit, Fields, Nanos, Values};
 use crate::operation::{Answer, Begun, Operation, Returned};
 
@@ -94,7 +94,7 @@ impl<'w> PackedCall<'w> {
     #[inline]
     pub fn returned(&self) -> Returned {
         let (function, [_, _, call, places]) = (self.function, *self.head);
-        let (tid, time, result) = (self.tid(), self.time(), UrResult((places >> 32) as u32));
+        let (tid, time, result) = (self.tid(), self.time(), ResultCode((places >> 32) as u32));
         Returned { function, call, tid, time, result, answer: Answer::of(function, self) }
     }
 
@@ -110,7 +110,7 @@ impl<'w> PackedCall<'w> {
     #[inline]
     pub fn exit(&self) -> Exit {
         let [_, time, call, places] = *self.head;
-        let (values, result) = (Values::unpacked(places, self.values), UrResult((places >> 32) as u32));
+        let (values, result) = (Values::unpacked(places, self.values), ResultCode((places >> 32) as u32));
         Exit { function: self.function, call, tid: self.tid(), time: Nanos(time), result, values }
     }
 
@@ -200,7 +200,7 @@ impl<'w> Packing<'w> {
 
     /// Ends the record of a call that returns.
     #[inline]
-    pub fn exit(self, function: Function, call: u64, tid: u32, time: Nanos, result: UrResult) {
+    pub fn exit(self, function: Function, call: u64, tid: u32, time: Nanos, result: ResultCode) {
         self.end(EXIT, function, tid, [time.0, call, u64::from(result.0) << 32]);
     }
 
@@ -278,7 +278,7 @@ mod tests {
                     }
                 }
                 let is_inner = call % 2 == 0;
-                let record = match result.map(UrResult) {
+                let record = match result.map(ResultCode) {
                     None => {
                         let enter = Enter { function, call, tid, time, values };
                         if is_inner { Record::InnerEnter(enter) } else { Record::Enter(enter) }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Stack};
 use super::{CALL, INNER, NOTE, scan};
-use crate::api::{Function, UrResult};
+use crate::api::{Function, ResultCode};
 use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
 
 /// The longest line that is read, in bytes, not counting the white space around it.
@@ -344,7 +344,7 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
                 let enter = Enter { function, call, tid, time, values };
                 return Ok(if is_inner { Record::InnerEnter(enter) } else { Record::Enter(enter) });
             }
-            let result = UrResult(result.ok_or_else(|| Why::Unfit("an exit without a result".into()))?);
+            let result = ResultCode(result.ok_or_else(|| Why::Unfit("an exit without a result".into()))?);
             let exit = Exit { function, call, tid, time, result, values };
             Ok(if is_inner { Record::InnerExit(exit) } else { Record::Exit(exit) })
         }

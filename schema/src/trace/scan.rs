@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-use crate::api::{Function, UrResult};
+use crate::api::{Function, ResultCode};
 use crate::call::{Nanos, Values};
 use crate::trace::packed::{PackedCall, Packing};
 
@@ -46,10 +46,10 @@ pub(super) fn pack(line: &[u8], base: u64, words: &mut Vec<u64>) -> Option<()> {
     scan.0 = rest;
     scan.skip(br#"","args":{"call":"#)?;
     let call = scan.decimal()?;
-    let mut result = UrResult(0);
+    let mut result = ResultCode(0);
     if !enters {
         scan.skip(br#","result":"#)?;
-        result = UrResult(u32::try_from(scan.decimal()?).ok()?);
+        result = ResultCode(u32::try_from(scan.decimal()?).ok()?);
         scan.skip(br#","result_name":""#)?;
         scan.skip(result.name_of(function).unwrap_or("unknown").as_bytes())?;
         scan.skip(b"\"")?;
@@ -191,7 +191,7 @@ mod tests {
             match result {
                 None => line.enter(7, 0, &Enter { function, call, tid, time, values }),
                 Some(result) => {
-                    let result = UrResult(result % 80);
+                    let result = ResultCode(result % 80);
                     line.exit(7, 0, &Exit { function, call, tid, time, result, values });
                 }
             }

@@ -375,7 +375,7 @@ pub fn writer_of(name: &str) -> Option<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{UNIFIED_RUNTIME, UrResult};
+    use crate::api::{ResultCode, UNIFIED_RUNTIME};
     use crate::trace::read::{Record, parse_json};
 
     #[test]
@@ -406,7 +406,7 @@ mod tests {
         let Enter { function, call, tid, .. } = get();
         let values =
             Values { data: Some(0x10), data_size: Some(120), fingerprint: Some(u64::MAX), ..Values::default() };
-        let exit = Exit { function, call, tid, time: Nanos(5), result: UrResult(45), values };
+        let exit = Exit { function, call, tid, time: Nanos(5), result: ResultCode(45), values };
         assert_eq!(
             text(|line| line.enter(42, 1_000_000, &get())),
             "{\"ph\":\"B\",\"pid\":42,\"tid\":43,\"ts\":234.567,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
@@ -459,7 +459,7 @@ mod tests {
         let result = UNIFIED_RUNTIME.results.iter().max_by_key(|known| known.name.len()).unwrap().code;
         let (call, tid, time) = (u64::MAX, u32::MAX, Nanos(u64::MAX));
         text(|line| line.enter(u32::MAX, 0, &Enter { function: longest, call, tid, time, values }));
-        let exit = Exit { function: longest, call, tid, time, result: UrResult(result), values };
+        let exit = Exit { function: longest, call, tid, time, result: ResultCode(result), values };
         text(|line| line.exit(u32::MAX, 0, &exit));
     }
 

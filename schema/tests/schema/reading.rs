@@ -3,7 +3,7 @@
 use std::io::BufReader;
 
 use proptest::prelude::*;
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
 use urscope_schema::trace::read::{Reader, Record, Skipped, Why};
 use urscope_schema::trace::records::{
@@ -71,7 +71,7 @@ fn sample_trace() -> (u64, Vec<Record>) {
         call: 1,
         tid: 43,
         time: Nanos(base + 1_000_999),
-        result: UrResult::SUCCESS,
+        result: ResultCode::SUCCESS,
         values: answer,
     };
     let python = PythonFrame { function: "f".into(), file: "/ä\".py".into(), ..PythonFrame::default() };
@@ -221,7 +221,7 @@ proptest! {
         }
         let function = Function::ALL[row];
         let enter = Enter { function, call, tid, time: Nanos(time), values };
-        let exit = Exit { function, call, tid, time: Nanos(time), result: UrResult(result), values };
+        let exit = Exit { function, call, tid, time: Nanos(time), result: ResultCode(result), values };
         let records = [Record::Enter(enter), Record::InnerEnter(enter), Record::InnerExit(exit), Record::Exit(exit)];
         let bytes = lines(&records, 0).concat();
         let back: Vec<_> = read(&bytes).into_iter().map(Result::unwrap).collect();

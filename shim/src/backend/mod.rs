@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::api::{Function, ResultCode, role::*};
 use urscope_schema::{handle::Kind, ur_functions};
 
 use self::adapter::registry;
@@ -100,14 +100,14 @@ macro_rules! backend_function {
     (@of_adapter $doc:literal $name:ident($($param:ident: $role:ident),*)) => {
         #[doc = $doc]
         #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
-        fn $name(&self, $($param: Arg<$role>),*) -> UrResult {
+        fn $name(&self, $($param: Arg<$role>),*) -> ResultCode {
             adapter::$name(self.via())($($param),*)
         }
     };
     (@of_backend $doc:literal $name:ident($($param:ident: $role:ident),*)) => {
         #[doc = $doc]
         #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
-        fn $name(&self, $($param: Arg<$role>),*) -> UrResult;
+        fn $name(&self, $($param: Arg<$role>),*) -> ResultCode;
     };
     ($verb:ident Adapter $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
     ($verb:ident Context $($row:tt)*) => { backend_function!(@of_adapter $($row)*); };
@@ -146,7 +146,7 @@ macro_rules! backends {
         }
 
         /// Carries out a call of a function of Unified Runtime by a backend; `None` for another function.
-        fn carry_out(function: Function, backend: &level_zero::LevelZero, frame: Frame) -> Option<UrResult> {
+        fn carry_out(function: Function, backend: &level_zero::LevelZero, frame: Frame) -> Option<ResultCode> {
             let row = Row::of(function);
             let mut arguments = 0..;
             let mut next = || arguments.next().unwrap_or_default();
@@ -171,7 +171,7 @@ pub fn callee(function: Function, via: usize) -> Callee {
 }
 
 /// Carries out a call by urscope's backend. Nothing unwinds into C, and errno stays.
-fn own(function: Function, via: usize, frame: Frame) -> UrResult {
+fn own(function: Function, via: usize, frame: Frame) -> ResultCode {
     let call = || carry_out(function, &level_zero::LevelZero::new(via), frame);
-    errno::preserve(|| catch_unwind(AssertUnwindSafe(call)).ok().flatten().unwrap_or(UrResult::UNKNOWN))
+    errno::preserve(|| catch_unwind(AssertUnwindSafe(call)).ok().flatten().unwrap_or(ResultCode::UNKNOWN))
 }

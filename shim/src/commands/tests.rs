@@ -44,21 +44,21 @@ fn before(function: Function, inputs: &Inputs, values: &mut Values) -> Seen {
     super::before(function, function.effect(), inputs, values)
 }
 
-fn after(function: Function, call: u64, seen: Seen, result: UrResult) {
+fn after(function: Function, call: u64, seen: Seen, result: ResultCode) {
     super::after(function.effect(), call, seen, result);
 }
 
-fn note_unrecorded(function: Function, inputs: &Inputs, result: UrResult) {
+fn note_unrecorded(function: Function, inputs: &Inputs, result: ResultCode) {
     super::note_unrecorded(function, function.effect(), inputs, result);
 }
 
-fn called(function: Function, call: u64, blocking: Option<u64>, result: UrResult) {
+fn called(function: Function, call: u64, blocking: Option<u64>, result: ResultCode) {
     let seen = before(function, &no_inputs(), &mut Values { value: blocking, ..Values::NONE });
     after(function, call, seen, result);
 }
 
 fn returned(function: Function, pointer: Option<u64>, answers: &Values) {
-    note_memory(function, function.effect(), &NoReader, pointer, Seen::default(), UrResult::SUCCESS, answers);
+    note_memory(function, function.effect(), &NoReader, pointer, Seen::default(), ResultCode::SUCCESS, answers);
 }
 
 #[test]
@@ -103,12 +103,12 @@ fn a_list_is_asked_for_memory_that_has_ended_since() {
         note_appended(seen, call, &inputs, &values);
     };
     let ended = || note_end(Function::zeVirtualMemUnmap.effect(), base, Some(0x1000));
-    let cleared = |function| note_unrecorded(function, &inputs, UrResult::SUCCESS);
+    let cleared = |function| note_unrecorded(function, &inputs, ResultCode::SUCCESS);
     opened();
     append(1);
     assert_eq!(executed(), None, "no such list is known");
     let made = made(list, 0, TestReader { is_list: true, ..TestReader::default() });
-    note_unrecorded(Function::zeCommandListCreate, &made, UrResult::SUCCESS);
+    note_unrecorded(Function::zeCommandListCreate, &made, ResultCode::SUCCESS);
     append(2);
     assert_eq!(executed(), None);
     ended();
@@ -122,7 +122,12 @@ fn a_list_is_asked_for_memory_that_has_ended_since() {
     assert_eq!(executed(), None, "what was appended after the end is none of it");
     opened();
     append(4);
-    after(Function::zeCommandListAppendMemoryCopy, 4, Seen { is_command: true, ..Seen::default() }, UrResult::UNKNOWN);
+    after(
+        Function::zeCommandListAppendMemoryCopy,
+        4,
+        Seen { is_command: true, ..Seen::default() },
+        ResultCode::UNKNOWN,
+    );
     ended();
     assert_eq!(executed(), None, "refused");
 }
@@ -135,10 +140,10 @@ fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {
         before(Function::urIPCCloseMemHandleExp, &no_inputs(), &mut values);
         values.value
     };
-    let (copy, done) = (Function::urEnqueueUSMMemcpy, UrResult::SUCCESS);
+    let (copy, done) = (Function::urEnqueueUSMMemcpy, ResultCode::SUCCESS);
     let wait = |result| note_return(Function::urQueueFinish.effect(), result);
     assert!(!are_recorded());
-    called(Function::urIPCOpenMemHandleExp, 1, None, UrResult::INVALID_ARGUMENT);
+    called(Function::urIPCOpenMemHandleExp, 1, None, ResultCode::INVALID_ARGUMENT);
     assert!(!are_recorded(), "nothing was opened");
     called(Function::urIPCOpenMemHandleExp, 1, None, done);
     assert!(are_recorded());
@@ -146,7 +151,7 @@ fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {
     called(copy, 2, Some(0), done);
     called(copy, 3, Some(0), done);
     assert_eq!(of_a_close(), Some(2), "the first");
-    wait(UrResult::INVALID_ARGUMENT);
+    wait(ResultCode::INVALID_ARGUMENT);
     assert_eq!(of_a_close(), Some(2));
     wait(done);
     assert_eq!(of_a_close(), None);

@@ -1,6 +1,6 @@
 //! The path of a driver's hooked function: its call is recorded, as a call of the program or of the runtime, or passed on.
 
-use urscope_schema::api::{Effect, Function, UrResult};
+use urscope_schema::api::{Effect, Function, ResultCode};
 use urscope_schema::trace::records::EntryPoint;
 
 use crate::call::{self, Origin};
@@ -28,7 +28,7 @@ pub(super) fn report(kind: &str, module: Option<&Module>, functions: &[Function]
 /// Passes a call on to the driver's function, recorded where that is wanted, as a call with the `origin`. A function `stands_alone` if it is
 /// hooked as one of a library, not of a table.
 #[inline]
-pub(super) fn pass(call: &mut Call, stands_alone: bool, origin: impl FnOnce() -> Origin) -> UrResult {
+pub(super) fn pass(call: &mut Call, stands_alone: bool, origin: impl FnOnce() -> Origin) -> ResultCode {
     let effect = call.function().effect();
     pass_known(effect, call, stands_alone, origin)
 }
@@ -41,7 +41,7 @@ pub(super) fn pass_known(
     call: &mut impl RealCall,
     stands_alone: bool,
     origin: impl FnOnce() -> Origin,
-) -> UrResult {
+) -> ResultCode {
     let recording = recording(effect, call.arguments());
     if recording != Recording::No {
         if is_call_of_program(stands_alone) {

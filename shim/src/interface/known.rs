@@ -25,7 +25,7 @@ macro_rules! known_hooks {
             use super::*;
 
             $(
-                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
+                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> ResultCode {
                     path::$name(VIA, $($param),*)
                 }
             )*
@@ -39,13 +39,13 @@ macro_rules! known_hooks {
             $(
                 #[allow(unused_mut, unused_variables, reason = "a function may have no parameters")]
                 #[inline(never)]
-                pub(super) fn $name(via: usize, $($param: Arg<$role>),*) -> UrResult {
+                pub(super) fn $name(via: usize, $($param: Arg<$role>),*) -> ResultCode {
                     let mut arguments = Arguments::none(Function::$name, $reader);
                     $(arguments.add(stringify!($param), $param);)*
                     let call = |real: *mut c_void, to: &OutParams| {
                         // SAFETY: `$take` passes a function with the row's signature.
                         let real = unsafe {
-                            std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real)
+                            std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> ResultCode>(real)
                         };
                         real($($param.redirected(to)),*)
                     };

@@ -15,14 +15,14 @@ pub mod unified_runtime;
 
 use std::ffi::{CStr, c_void};
 
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 
 use crate::raw::args::row::Frame;
 
 /// An interface whose functions are hooked.
 pub(crate) trait Interface: Sync {
     /// Takes a call of the hook of a function of library `via`.
-    fn call(&self, via: usize, function: Function, frame: Frame) -> UrResult;
+    fn call(&self, via: usize, function: Function, frame: Frame) -> ResultCode;
 
     /// The result of a lookup of `name` in a library, if this is a function of the interface that is hooked or leads to hooks. `real` does
     /// the lookup.
@@ -55,8 +55,8 @@ pub(crate) struct Exported {
 }
 
 /// Stands for an exported function of an interface without any.
-extern "C" fn nothing() -> UrResult {
-    UrResult::UNSUPPORTED_FEATURE
+extern "C" fn nothing() -> ResultCode {
+    ResultCode::UNSUPPORTED_FEATURE
 }
 
 /// The number of interfaces.
@@ -85,9 +85,9 @@ pub(crate) fn exported_getter(interface: usize, version: usize) -> Exported {
 }
 
 /// Takes the call of a hook.
-unsafe extern "C-unwind" fn dispatch(number: u32, registers: *const u64, stack: *const u64) -> UrResult {
-    let Some((via, function)) = hooks::numbered(number) else { return UrResult::UNKNOWN };
+unsafe extern "C-unwind" fn dispatch(number: u32, registers: *const u64, stack: *const u64) -> ResultCode {
+    let Some((via, function)) = hooks::numbered(number) else { return ResultCode::UNKNOWN };
     // SAFETY: the hook of this function was called, and has stored the registers; the other words are behind its return address.
     let frame = unsafe { Frame::new(registers, stack) };
-    INTERFACES.get(function.interface_number()).map_or(UrResult::UNKNOWN, |of| of.call(via, function, frame))
+    INTERFACES.get(function.interface_number()).map_or(ResultCode::UNKNOWN, |of| of.call(via, function, frame))
 }

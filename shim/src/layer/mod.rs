@@ -3,7 +3,7 @@
 //! A layer may report, and may answer a call with an error that the specification lists. It must never change what a
 //! correct program observes, hold a lock across the real call, or use another layer.
 
-use urscope_schema::api::{UrResult, demand::Nulls};
+use urscope_schema::api::{ResultCode, demand::Nulls};
 use urscope_schema::call::{Enter, Exit};
 use urscope_schema::trace::records::{Device, Found};
 
@@ -17,7 +17,7 @@ pub enum Verdict {
     /// It continues to the next layer, or to the backend.
     Passed,
     /// It ends here with this result. At the exit, it replaces the backend's result.
-    Answered(UrResult),
+    Answered(ResultCode),
 }
 
 /// Receives the findings of a layer. [`crate::start`] connects the two layers.

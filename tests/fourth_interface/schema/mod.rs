@@ -5,7 +5,7 @@ pub mod roles;
 #[macro_use]
 pub mod rows;
 
-use super::interface::{Interface, Promise, Promises, Shareable, UrResult, Words};
+use super::interface::{Interface, Promise, Promises, ResultCode, Shareable, Words};
 use crate::handle::Kind;
 
 /// `hipEventInterprocess`.
@@ -16,7 +16,12 @@ pub static INTERFACE: Interface = Interface {
     name: "HIP",
     results: results::RESULTS,
     hex_results: false,
-    shareable: &[Shareable::by_flag(Kind::Event, EVENT_INTERPROCESS, "hipEventInterprocess", UrResult::INVALID_EVENT)],
+    shareable: &[Shareable::by_flag(
+        Kind::Event,
+        EVENT_INTERPROCESS,
+        "hipEventInterprocess",
+        ResultCode::INVALID_EVENT,
+    )],
     flags: &[],
     importing: None,
     usm_types: &[],

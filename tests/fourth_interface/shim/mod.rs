@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr};
 
 use urscope_schema::api::role::Sources;
-use urscope_schema::api::{Function, Table, UrResult};
+use urscope_schema::api::{Function, ResultCode, Table};
 
 use super::libraries::{GETTERS, Libraries, Symbol};
 use super::{Exported, Interface, Lookup, driver, hooks};
@@ -33,10 +33,10 @@ static DRIVERS: Libraries = Libraries {
 };
 
 impl Interface for Hip {
-    fn call(&self, via: usize, function: Function, frame: Frame) -> UrResult {
+    fn call(&self, via: usize, function: Function, frame: Frame) -> ResultCode {
         let original = originals::original(via, function);
         if original.is_null() {
-            return function.interface().result(UrResult::UNINITIALIZED);
+            return function.interface().result(ResultCode::UNINITIALIZED);
         }
         // SAFETY: the stored function has the row's signature (`hip_runtime_api.h`).
         let mut call = unsafe { Call::new(function, &Hip, frame, Callee::Function(original)) };

@@ -2,7 +2,7 @@
 
 use super::chunks::Chunks;
 use urscope_analyzer::questions::Searched;
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::Values;
 
 /// How many calls are kept. Later calls are omitted, and [`CallTable::limit`] reports that.
@@ -36,7 +36,7 @@ impl Row {
         (process, tid, number): (u32, u32, u64),
         function: Function,
         (from, took): (u64, Option<u64>),
-        result: Option<UrResult>,
+        result: Option<ResultCode>,
         (asked, answered): (&Values, &Values),
         fingerprint: Option<u64>,
     ) -> Self {
@@ -50,7 +50,7 @@ impl Row {
             fingerprint: fingerprint.unwrap_or_default(),
             process,
             tid,
-            result: result.unwrap_or(UrResult::SUCCESS).0,
+            result: result.unwrap_or(ResultCode::SUCCESS).0,
             function,
             stack: asked.stack.and_then(|stack| stack.try_into().ok()).unwrap_or_default(),
         }
@@ -87,8 +87,8 @@ impl Searched for Row {
         (self.from, self.took().map(|took| self.from.saturating_add(took)))
     }
 
-    fn result(&self) -> Option<UrResult> {
-        self.took().map(|_| UrResult(self.result))
+    fn result(&self) -> Option<ResultCode> {
+        self.took().map(|_| ResultCode(self.result))
     }
 
     fn shares(&self) -> bool {
@@ -159,11 +159,11 @@ mod tests {
             (0, 1, 2),
             Function::urUSMFree,
             (3, Some(0)),
-            Some(UrResult(44)),
+            Some(ResultCode(44)),
             (&asked, &Values::NONE),
             Some(9),
         );
         let known = (row.took(), row.result(), row.value(), row.size(), row.fingerprint());
-        assert_eq!(known, (Some(0), Some(UrResult(44)), Some(7), Some(0), Some(9)));
+        assert_eq!(known, (Some(0), Some(ResultCode(44)), Some(7), Some(0), Some(9)));
     }
 }

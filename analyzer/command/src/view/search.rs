@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use urscope_analyzer::analysis::{CallSite, ProcessSummary, file_name};
 use urscope_analyzer::questions::{CallFilter, Searched as _, word};
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 
 use super::calls::{CallTable, Row};
 use super::{answers::Refusal, chunks::Chunks};
@@ -198,7 +198,7 @@ impl Wanted {
             Sort::Function => ranks.get(row.function as usize).copied().unwrap_or_default(),
             Sort::Process => u64::from(row.process),
             Sort::Took => row.took().unwrap_or(u64::MAX),
-            Sort::Result => row.result().map_or(u64::MAX, |UrResult(code)| u64::from(code)),
+            Sort::Result => row.result().map_or(u64::MAX, |ResultCode(code)| u64::from(code)),
         };
         let key = |index: &u32| rows.get(*index as usize).map(key);
         match (self.sort, is_set(&self.desc)) {
@@ -219,7 +219,7 @@ struct Words {
     text: String,
     functions: Vec<bool>,
     processes: Vec<bool>,
-    results: HashMap<(Function, Option<UrResult>), bool>,
+    results: HashMap<(Function, Option<ResultCode>), bool>,
     /// The call sites, by process and stack.
     sites: HashMap<(u32, Option<u64>), bool>,
     digits: Option<Digits>,
@@ -247,7 +247,7 @@ impl Words {
         let known = |table: &[bool], index: usize| table.get(index).is_some_and(|fits| *fits);
         let result = row.result();
         let text = &self.text;
-        let fits = |result: Option<UrResult>| {
+        let fits = |result: Option<ResultCode>| {
             result
                 .map_or("never returned".into(), |result| result.text_of(row.function))
                 .to_ascii_lowercase()
@@ -326,7 +326,7 @@ mod tests {
                 (process, 70 + process, number),
                 function,
                 (from, took),
-                result.map(UrResult),
+                result.map(ResultCode),
                 (&asked, &Values::NONE),
                 None,
             )

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::handle::fingerprint;
 use urscope_schema::trace::records::{Clock, EntryPoint, Header, Hex, Rights, Stack};
@@ -220,7 +220,7 @@ impl Rank {
         *now += TICK;
         let enter = Enter { function, call, tid, time: Nanos(*now), values: asked };
         *now += TICK;
-        let exit = Exit { function, call, tid, time: Nanos(*now), result: UrResult(0), values: answered };
+        let exit = Exit { function, call, tid, time: Nanos(*now), result: ResultCode(0), values: answered };
         self.file.enter(&enter)?;
         self.file.exit(&exit)
     }

@@ -6,7 +6,7 @@ use urscope_rules::{Checker, End, Finding, Process, ProcessId, Tracker};
 use urscope_schema::api::unified_runtime::constants::{
     UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
-use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::api::{Function, ResultCode, UNIFIED_RUNTIME};
 use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
 use urscope_schema::operation::ACCESSED;
@@ -293,8 +293,8 @@ impl Player {
     fn exit(&mut self, who: ProcessId, enter: &Enter, answer: Result<Values, u32>) {
         let Enter { function, call, tid, .. } = *enter;
         let (result, values) = match answer {
-            Ok(values) => (UrResult::SUCCESS, values),
-            Err(why) => (UrResult(why), Values::default()),
+            Ok(values) => (ResultCode::SUCCESS, values),
+            Err(why) => (ResultCode(why), Values::default()),
         };
         let time = Nanos(self.now + STEP / 2);
         self.events.push(Event::Exit(who, Exit { function, call, tid, time, result, values }));

@@ -71,7 +71,7 @@
 
 use std::collections::VecDeque;
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 use urscope_schema::handle::{Handle, Kind};
 
 use super::{Check, Rule, RuleState, When, wording::call};
@@ -160,5 +160,5 @@ fn report(fact: &Fact<'_>, handle: Handle, data: &HandleData, closed: Place) -> 
     let finding = Finding::new(&RULE, fact.at, handle, message).other(Some(closed));
     let advice = "get handle data of physical memory once and send copies of its bytes, or set \
                   URSCOPE_BACKEND=level_zero: its backend duplicates the descriptor";
-    finding.values(data.size, data.fingerprint).advice(advice).answer(UrResult::SUCCESS)
+    finding.values(data.size, data.fingerprint).advice(advice).answer(ResultCode::SUCCESS)
 }

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::{api::UrResult, operation};
+use urscope_schema::{api::ResultCode, operation};
 
 use crate::place::{Place, ProcessId};
 use crate::tracker::records::{Command, DeviceError, MAX_COMMANDS};
@@ -34,7 +34,7 @@ fn is_shared(state: &ProcessState, address: u64) -> bool {
 
 /// A call has reported the failure of a device.
 #[cold]
-pub(super) fn device_failed(tracker: &mut Tracker, at: Place, result: UrResult) {
+pub(super) fn device_failed(tracker: &mut Tracker, at: Place, result: ResultCode) {
     let Some(state) = tracker.state_mut(at.process) else { return };
     if state.device_error.is_none() {
         let on_shared = |command: &&Command| command.addresses != [None; 2] && command.place != at;

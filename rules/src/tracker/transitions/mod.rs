@@ -17,7 +17,7 @@ mod virtual_memory;
 use smallvec::smallvec;
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Create, Free, Operation, Returned};
-use urscope_schema::{api::UrResult, call::Nanos};
+use urscope_schema::{api::ResultCode, call::Nanos};
 
 use super::changes::{Change, Changes};
 use super::pending::{PendingCall, PendingChange, Releasing};
@@ -102,7 +102,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
     let (place, success, answer) = (*place, exit.result.is_success(), &exit.answer);
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     let (who, made) = (place.process, given(answer.made));
-    if exit.result.meaning_of(exit.function) == UrResult::DEVICE_LOST {
+    if exit.result.meaning_of(exit.function) == ResultCode::DEVICE_LOST {
         commands::device_failed(tracker, place, exit.result);
     }
     match change {

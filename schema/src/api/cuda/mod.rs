@@ -11,7 +11,7 @@ pub mod structures;
 #[macro_use]
 pub mod rows;
 
-use super::interface::{Interface, Promise, Promises, Shareable, UrResult, Words};
+use super::interface::{Interface, Promise, Promises, ResultCode, Shareable, Words};
 use crate::handle::{Kind, UsmType};
 
 /// All types of handles that memory may be made for.
@@ -27,9 +27,9 @@ pub static INTERFACE: Interface = Interface {
             Kind::Event,
             constants::EVENT_INTERPROCESS,
             "CU_EVENT_INTERPROCESS",
-            UrResult::INVALID_EVENT,
+            ResultCode::INVALID_EVENT,
         ),
-        Shareable::by_flag(Kind::PhysicalMem, HANDLE_TYPES, "requestedHandleTypes", UrResult::INVALID_VALUE),
+        Shareable::by_flag(Kind::PhysicalMem, HANDLE_TYPES, "requestedHandleTypes", ResultCode::INVALID_VALUE),
     ],
     flags: &[],
     importing: Some(roles::IMPORTS),

@@ -3,14 +3,14 @@
 //!
 //! `schema/tests/schema/cuda_header.rs` compares every row with the header.
 
-use crate::api::interface::{NamedResult, UrResult};
+use crate::api::interface::{NamedResult, ResultCode};
 
 macro_rules! results {
     ($($name:ident = $code:literal as $meaning:ident,)*) => {
         /// The codes that urscope names.
         pub(super) const RESULTS: &[NamedResult] = &[
-            NamedResult { code: 0, name: "CUDA_SUCCESS", meaning: UrResult::SUCCESS },
-            $(NamedResult { code: $code, name: concat!("CUDA_ERROR_", stringify!($name)), meaning: UrResult::$meaning },)*
+            NamedResult { code: 0, name: "CUDA_SUCCESS", meaning: ResultCode::SUCCESS },
+            $(NamedResult { code: $code, name: concat!("CUDA_ERROR_", stringify!($name)), meaning: ResultCode::$meaning },)*
         ];
     };
 }

@@ -12,7 +12,7 @@ pub mod structures;
 #[macro_use]
 pub mod rows;
 
-use super::interface::{Interface, Promise, Promises, Shareable, UrResult, Words};
+use super::interface::{Interface, Promise, Promises, ResultCode, Shareable, Words};
 use crate::handle::Kind;
 
 /// The interface.
@@ -60,5 +60,5 @@ pub static INTERFACE: Interface = Interface {
 };
 
 const fn shareable(kind: Kind, flag: u64, name: &'static str) -> Shareable {
-    Shareable::by_flag(kind, flag, name, UrResult::INVALID_ARGUMENT)
+    Shareable::by_flag(kind, flag, name, ResultCode::INVALID_ARGUMENT)
 }

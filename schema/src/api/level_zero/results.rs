@@ -1,14 +1,14 @@
 //! The result codes of Level Zero: `ze_result_t` of `ze_api.h`, 1.17, each with the code of Unified Runtime that has its
 //! meaning.
 
-use crate::api::interface::{NamedResult, UrResult};
+use crate::api::interface::{NamedResult, ResultCode};
 
 macro_rules! results {
     ($($name:ident = $code:literal as $meaning:ident,)*) => {
         /// The codes that urscope names.
         pub(super) const RESULTS: &[NamedResult] = &[
-            NamedResult { code: 0, name: "ZE_RESULT_SUCCESS", meaning: UrResult::SUCCESS },
-            $(NamedResult { code: $code, name: concat!("ZE_RESULT_ERROR_", stringify!($name)), meaning: UrResult::$meaning },)*
+            NamedResult { code: 0, name: "ZE_RESULT_SUCCESS", meaning: ResultCode::SUCCESS },
+            $(NamedResult { code: $code, name: concat!("ZE_RESULT_ERROR_", stringify!($name)), meaning: ResultCode::$meaning },)*
         ];
     };
 }

@@ -8,7 +8,7 @@ pub mod structures;
 pub mod rows;
 
 use super::effect::Effect;
-use super::interface::{DefinedFlags, Interface, Promises, Shareable, UrResult, Words};
+use super::interface::{DefinedFlags, Interface, Promises, ResultCode, Shareable, Words};
 use crate::handle::{Kind, UsmType};
 
 /// The version whose functions have the signatures of the rows: 0.12, in all releases from 2025.2 to 2026.2.
@@ -23,8 +23,8 @@ pub static INTERFACE: Interface = Interface {
     results: results::RESULTS,
     hex_results: false,
     shareable: &[
-        Shareable::by_flag(Kind::Event, IPC_EVENT, "UR_EXP_EVENT_FLAG_IPC_EXP", UrResult::INVALID_EVENT),
-        Shareable::by_flag(Kind::PhysicalMem, IPC_MEM, "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC", UrResult::INVALID_ARGUMENT),
+        Shareable::by_flag(Kind::Event, IPC_EVENT, "UR_EXP_EVENT_FLAG_IPC_EXP", ResultCode::INVALID_EVENT),
+        Shareable::by_flag(Kind::PhysicalMem, IPC_MEM, "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC", ResultCode::INVALID_ARGUMENT),
     ],
     flags: &[
         // Events with profiling cannot be exported.

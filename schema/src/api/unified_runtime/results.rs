@@ -2,11 +2,11 @@
 //!
 //! `schema/tests/schema/header.rs` compares every row with the header.
 
-use crate::api::interface::{NamedResult, UrResult};
+use crate::api::interface::{NamedResult, ResultCode};
 
 macro_rules! results {
     ($($name:ident = $code:literal,)*) => {
-        impl UrResult {
+        impl ResultCode {
             /// `UR_RESULT_SUCCESS`
             pub const SUCCESS: Self = Self(0);
             $(
@@ -17,8 +17,8 @@ macro_rules! results {
 
         /// Every code with its name in the header.
         pub(super) const RESULTS: &[NamedResult] = &[
-            NamedResult { code: 0, name: "UR_RESULT_SUCCESS", meaning: UrResult::SUCCESS },
-            $(NamedResult { code: $code, name: concat!("UR_RESULT_ERROR_", stringify!($name)), meaning: UrResult($code) },)*
+            NamedResult { code: 0, name: "UR_RESULT_SUCCESS", meaning: ResultCode::SUCCESS },
+            $(NamedResult { code: $code, name: concat!("UR_RESULT_ERROR_", stringify!($name)), meaning: ResultCode($code) },)*
         ];
     };
 }

@@ -5,7 +5,7 @@
 use std::sync::{Arc, LazyLock};
 
 use super::{ACCESSES, INLINE, MAGIC, Name, kind, kind_of, write::length};
-use crate::api::{Function, UrResult};
+use crate::api::{Function, ResultCode};
 use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
 use crate::trace::read::{Record, Why};
 use crate::trace::{packed::Packing, records::Found};
@@ -268,7 +268,7 @@ struct Call {
     time: Nanos,
     /// The number of the call, or of the one that it is inside of.
     number: u64,
-    result: UrResult,
+    result: ResultCode,
     /// The number of its words.
     count: usize,
     /// What it says to the record behind it.
@@ -366,7 +366,7 @@ fn call(
     if is_inner {
         latest = Latest::default();
     }
-    let (time, result) = (Nanos(*time), UrResult(result as u32));
+    let (time, result) = (Nanos(*time), ResultCode(result as u32));
     Some(Ok(Call { function, begins, is_inner, time, number, result, count, latest, is_base }))
 }
 

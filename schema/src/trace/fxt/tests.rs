@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::read::{Before, Item, Strings, next, next_call};
 use super::write::{self, Measure};
 use super::*;
-use crate::api::{Function, UrResult};
+use crate::api::{Function, ResultCode};
 use crate::call::{Access, Enter, Executed, Exit, Fields as _, Nanos, Rows, Values};
 use crate::trace::records::{Found, Hex, PythonFrame};
 use crate::trace::{packed::PackedCall, read::Record};
@@ -59,7 +59,7 @@ fn call() -> impl Strategy<Value = (Exit, u64)> {
     let result = prop_oneof![Just(0), any::<u32>()];
     let parts = (0..Function::COUNT, 1..=u64::MAX, any::<u32>(), any::<u64>(), values(), result);
     parts.prop_flat_map(|(row, call, tid, time, values, result)| {
-        let (function, time, result) = (Function::ALL[row], Nanos(time), UrResult(result));
+        let (function, time, result) = (Function::ALL[row], Nanos(time), ResultCode(result));
         let before = prop_oneof![Just(call), Just(call - 1), Just(0), any::<u64>()];
         (Just(Exit { function, call, tid, time, result, values }), before)
     })
@@ -183,7 +183,7 @@ proptest! {
                 values.set(place, value);
             }
         }
-        let one = Exit { result: UrResult::SUCCESS, call: one.call.max(2), ..one };
+        let one = Exit { result: ResultCode::SUCCESS, call: one.call.max(2), ..one };
         let two = Exit { values, ..one };
         let Exit { function, call, tid, time, .. } = one;
         let enter = |values| Enter { function, call, tid, time, values };

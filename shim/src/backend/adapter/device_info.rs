@@ -5,7 +5,7 @@
 
 use std::{ffi::c_void, ptr::null_mut, slice, sync::OnceLock};
 
-use urscope_schema::api::{Table, UrResult, role::Device, unified_runtime::constants};
+use urscope_schema::api::{ResultCode, Table, role::Device, unified_runtime::constants};
 use urscope_schema::trace::records;
 
 use super::ADAPTERS;
@@ -15,10 +15,10 @@ use crate::raw::args::Arg;
 /// `ur_platform_handle_t`, which is only passed back to its adapter.
 type Platform = *mut c_void;
 /// A function of an adapter may throw.
-type Get = unsafe extern "C-unwind" fn(Platform, u32, u32, *mut Arg<Device>, *mut u32) -> UrResult;
+type Get = unsafe extern "C-unwind" fn(Platform, u32, u32, *mut Arg<Device>, *mut u32) -> ResultCode;
 /// `ur_native_handle_t` is as wide as a pointer.
-type GetNative = unsafe extern "C-unwind" fn(Arg<Device>, *mut usize) -> UrResult;
-type Release = unsafe extern "C-unwind" fn(Arg<Device>) -> UrResult;
+type GetNative = unsafe extern "C-unwind" fn(Arg<Device>, *mut usize) -> ResultCode;
+type Release = unsafe extern "C-unwind" fn(Arg<Device>) -> ResultCode;
 
 /// The most devices of a platform.
 const DEVICE_LIMIT: u32 = 1024;

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::{ffi::c_void, ptr::null_mut};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::api::{Function, ResultCode, role::*};
 use urscope_schema::ur_functions;
 
 use crate::raw::args::{Arg, row::Callee};
@@ -68,16 +68,16 @@ pub fn callee(via: usize, function: Function) -> Callee {
 }
 
 /// Answers UNSUPPORTED_FEATURE.
-pub const ABSENT: Callee = Callee::Own(|_, _, _| UrResult::UNSUPPORTED_FEATURE, Function::urUSMFree, 0);
+pub const ABSENT: Callee = Callee::Own(|_, _, _| ResultCode::UNSUPPORTED_FEATURE, Function::urUSMFree, 0);
 
 macro_rules! originals {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {
         $(
             #[doc = concat!("The adapter's own `", stringify!($name), "`, or one that answers UNSUPPORTED_FEATURE.")]
             #[inline]
-            pub fn $name(via: usize) -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {
-                extern "C-unwind" fn absent($(_: Arg<$role>),*) -> UrResult {
-                    UrResult::UNSUPPORTED_FEATURE
+            pub fn $name(via: usize) -> extern "C-unwind" fn($(Arg<$role>),*) -> ResultCode {
+                extern "C-unwind" fn absent($(_: Arg<$role>),*) -> ResultCode {
+                    ResultCode::UNSUPPORTED_FEATURE
                 }
                 let original = original(via, Function::$name);
                 if original.is_null() {
@@ -85,7 +85,7 @@ macro_rules! originals {
                 }
                 // SAFETY: `store` got the adapter's function of this name, whose C signature is the row's (`ur_api.h`):
                 // an adapter with another one keeps its function (`Function::former_signature`).
-                unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(original) }
+                unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> ResultCode>(original) }
             }
         )*
     };

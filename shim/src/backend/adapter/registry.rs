@@ -9,7 +9,7 @@ use std::{ffi::c_void, ptr::null_mut, slice};
 use urscope_schema::api::unified_runtime::constants::{
     UR_ADAPTER_INFO_BACKEND, UR_ADAPTER_INFO_VERSION, UR_BACKEND_LEVEL_ZERO,
 };
-use urscope_schema::api::{Table, UrResult, unified_runtime::VERSION};
+use urscope_schema::api::{ResultCode, Table, unified_runtime::VERSION};
 
 use crate::raw::args::AdapterHandle;
 
@@ -26,7 +26,7 @@ const UNFILLED: *mut c_void = std::ptr::without_provenance_mut(0x5a5a_5a5a_5a5a_
 const ADAPTER_GET_INFO: usize = 4;
 
 /// A `ur_pfnGet<Table>ProcAddrTable_t`: fills the table for an API version.
-pub type Getter = unsafe extern "C" fn(u32, *mut *mut c_void) -> UrResult;
+pub type Getter = unsafe extern "C" fn(u32, *mut *mut c_void) -> ResultCode;
 
 struct Adapter {
     getters: [AtomicPtr<c_void>; Table::ALL.len()],
@@ -109,7 +109,7 @@ pub unsafe fn function<F: Copy>(via: usize, table: Table, slot: usize) -> Option
 }
 
 /// A `ur…GetInfo` of an adapter for handles of type `H`. It may throw.
-pub type GetInfo<H> = unsafe extern "C-unwind" fn(H, u32, usize, *mut c_void, *mut usize) -> UrResult;
+pub type GetInfo<H> = unsafe extern "C-unwind" fn(H, u32, usize, *mut c_void, *mut usize) -> ResultCode;
 
 /// Asks an adapter for a property of a handle; returns the size of the answer in bytes. Without room it returns only
 /// that.
@@ -122,7 +122,7 @@ pub unsafe fn property<H, T>(
     handle: H,
     property: u32,
     room: &mut [T],
-) -> Result<usize, UrResult> {
+) -> Result<usize, ResultCode> {
     let mut size = 0;
     let answer = if room.is_empty() { null_mut() } else { room.as_mut_ptr().cast() };
     // SAFETY: the room has the size that is passed, and the answer's size goes into a live variable.
@@ -173,13 +173,13 @@ mod tests {
     #[test]
     fn a_slot_that_is_left_out_does_not_end_a_table() {
         /// `ur_enqueue_exp_dditable_t`, which has no `pfnHostTaskExp` in the CUDA adapter.
-        unsafe extern "C" fn without_the_eighth(_: u32, into: *mut *mut c_void) -> UrResult {
+        unsafe extern "C" fn without_the_eighth(_: u32, into: *mut *mut c_void) -> ResultCode {
             // SAFETY: `filled_by` has room for more.
             let slots = unsafe { slice::from_raw_parts_mut(into, 10) };
             slots.iter_mut().enumerate().filter(|(at, _)| *at != 7).for_each(|(at, slot)| {
                 *slot = std::ptr::without_provenance_mut(at + 1);
             });
-            UrResult::SUCCESS
+            ResultCode::SUCCESS
         }
         let filled: Vec<_> = filled_by(without_the_eighth).into_iter().map(<*mut c_void>::addr).collect();
         assert_eq!(filled, [1, 2, 3, 4, 5, 6, 7, 0, 9, 10]);

@@ -5,7 +5,7 @@
 //! end events of the adapter.
 
 use urscope_schema::api::{
-    Function, UrResult,
+    Function, ResultCode,
     role::{Context, Data, DataSize, Desc, Device, Event, InOutEvent, OpenedData, OutData, OutDataSize, OutObject},
     unified_runtime::constants::{
         UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_EXP_EVENT_FLAGS_MASK,
@@ -56,26 +56,26 @@ pub(crate) fn create(
     device: Arg<Device>,
     desc: Arg<Desc>,
     out: Arg<OutObject>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     result::not_null(context)?;
     result::not_null(device)?;
     result::not_null(desc)?;
     let flags = opening::creation_flags((context, device), desc, out, UR_EXP_EVENT_FLAGS_MASK)?;
     let (shared, profiled) = (flags & UR_EXP_EVENT_FLAG_IPC_EXP != 0, flags & UR_EXP_EVENT_FLAG_ENABLE_PROFILING != 0);
     if shared && profiled {
-        return Err(UrResult::INVALID_VALUE);
+        return Err(ResultCode::INVALID_VALUE);
     }
     check_support(at)?;
     if adapter::has(at.via, Function::urEventCreateExp) {
         if !shared {
             return result::done(adapter::urEventCreateExp(at.via)(context, device, desc, out));
         }
-        let (event, native) = create_in_adapter(at, context, device, desc).ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+        let (event, native) = create_in_adapter(at, context, device, desc).ok_or(ResultCode::UNSUPPORTED_FEATURE)?;
         register(event, native, Origin::Shared, None, out);
         return Ok(());
     }
     if profiled {
-        return Err(UrResult::UNSUPPORTED_FEATURE);
+        return Err(ResultCode::UNSUPPORTED_FEATURE);
     }
     let (ze_context, ze_device) = (at.context(context)?, at.device(device)?);
     let native = driver().make_event(ze_context, ze_device, shared)?;
@@ -85,8 +85,8 @@ pub(crate) fn create(
 }
 
 /// Fails if the adapter's queues cannot wait for shared events.
-fn check_support(at: LevelZero) -> Result<(), UrResult> {
-    if at.shares_events() { Ok(()) } else { Err(UrResult::UNSUPPORTED_FEATURE) }
+fn check_support(at: LevelZero) -> Result<(), ResultCode> {
+    if at.shares_events() { Ok(()) } else { Err(ResultCode::UNSUPPORTED_FEATURE) }
 }
 
 /// Makes the adapter's event that wraps the driver's, and returns it in `out`.
@@ -97,7 +97,7 @@ fn wrap(
     origin: Origin,
     signal_device: SignalDevice,
     out: Arg<OutObject>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     let event = at.native()?.wrap_driver_event(context, native)?;
     register(event, native, origin, Some(signal_device), out);
     Ok(())
@@ -117,7 +117,7 @@ fn register(
 }
 
 /// `urEnqueueEventsWaitWithBarrierExt`
-pub(crate) fn enqueue(at: LevelZero, barrier: Barrier, event: Arg<InOutEvent>) -> Result<(), UrResult> {
+pub(crate) fn enqueue(at: LevelZero, barrier: Barrier, event: Arg<InOutEvent>) -> Result<(), ResultCode> {
     let known = event.read().and_then(|asked| EVENTS.get().lock().get(&asked).copied());
     match known {
         Some(SharedEvent { native, signal_device: Some(signal_device), .. }) => {
@@ -150,7 +150,7 @@ fn open_in_adapter(at: LevelZero, context: Arg<Context>, handle_data: &HandleDat
 }
 
 /// `urEventRetain`
-pub(crate) fn retain(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
+pub(crate) fn retain(at: LevelZero, event: Arg<Event>) -> Result<(), ResultCode> {
     result::done(adapter::urEventRetain(at.via)(event))?;
     if let Some(shared) = EVENTS.get().lock().get_mut(&event.get().0) {
         shared.references += 1;
@@ -159,7 +159,7 @@ pub(crate) fn retain(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
 }
 
 /// `urEventRelease`
-pub(crate) fn release(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
+pub(crate) fn release(at: LevelZero, event: Arg<Event>) -> Result<(), ResultCode> {
     // Removed before it is released, because its address may be reused afterwards.
     let last = {
         let mut all = EVENTS.get().lock();
@@ -189,13 +189,13 @@ pub(crate) fn get(
     event: Arg<Event>,
     data: Arg<OutData>,
     size: Arg<OutDataSize>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     result::not_null(event)?;
     result::not_null(data)?;
     result::not_null(size)?;
     check_support(at)?;
     let known = EVENTS.get().lock().get(&event.get().0).copied();
-    let shared = known.filter(|shared| shared.origin == Origin::Shared).ok_or(UrResult::INVALID_EVENT)?;
+    let shared = known.filter(|shared| shared.origin == Origin::Shared).ok_or(ResultCode::INVALID_EVENT)?;
     ISSUED_HANDLES.answer_get(data, size, || {
         let handle = driver().export_event(shared.native)?;
         Ok((Contents { size: 0, offset: 0, descriptor: -1, native: handle.0 }, ()))
@@ -203,7 +203,7 @@ pub(crate) fn get(
 }
 
 /// `urIPCPutEventHandleExp`
-pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
+pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), ResultCode> {
     result::not_null(context)?;
     result::not_null(data)?;
     check_support(at)?;
@@ -217,7 +217,7 @@ pub(crate) fn open(
     data: Arg<OpenedData>,
     size: Arg<DataSize>,
     out: Arg<OutObject>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     let (ze_context, (), handle_data) =
         opening::decode_opened(at, context, (data, size), out, Family::Event, || check_support(at))?;
     Process::of(&handle_data).check_access()?;

@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use super::{handle_data::HandleData, result};
 use crate::raw::files::plain_file::{self, above_streams};
@@ -39,13 +39,13 @@ impl Process {
     }
 
     /// Fetches a copy of a descriptor of this process, which must not be the current one.
-    pub(crate) fn fetch(self, descriptor: i32) -> Result<OwnedFd, UrResult> {
+    pub(crate) fn fetch(self, descriptor: i32) -> Result<OwnedFd, ResultCode> {
         self.fetch_or_why(descriptor).map_err(|refusal| result::of_kernel(&refusal))
     }
 
     /// Checks that the process still runs and allows fetching. Used where the driver fetches and would not report why
     /// it fails.
-    pub(crate) fn check_access(self) -> Result<(), UrResult> {
+    pub(crate) fn check_access(self) -> Result<(), ResultCode> {
         if self == Self::this() {
             return Ok(());
         }
@@ -102,14 +102,14 @@ mod tests {
     #[test]
     fn a_process_that_never_existed_is_an_invalid_value() {
         let nobody = Process { pid: i32::MAX as u32, started: 1 };
-        assert_eq!(nobody.fetch(0).map(drop), Err(UrResult::INVALID_VALUE));
+        assert_eq!(nobody.fetch(0).map(drop), Err(ResultCode::INVALID_VALUE));
     }
 
     #[test]
     fn a_pid_that_is_used_again_is_an_invalid_value() {
         let parent = std::os::unix::process::parent_id();
         let later = Process { pid: parent, started: start_of(parent).unwrap() + 1 };
-        assert_eq!(later.fetch(0).map(drop), Err(UrResult::INVALID_VALUE));
+        assert_eq!(later.fetch(0).map(drop), Err(ResultCode::INVALID_VALUE));
     }
 
     #[test]

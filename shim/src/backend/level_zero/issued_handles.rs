@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 use urscope_schema::api::role::{OutData, OutDataSize};
 
 use super::fetch::Process;
@@ -47,11 +47,11 @@ impl<K: Send> IssuedHandles<K> {
         &self,
         out_data: Arg<OutData>,
         out_size: Arg<OutDataSize>,
-        make: impl FnOnce() -> Result<(Contents, K), UrResult>,
-    ) -> Result<(), UrResult> {
+        make: impl FnOnce() -> Result<(Contents, K), ResultCode>,
+    ) -> Result<(), ResultCode> {
         let (no_data, no_size) = (out_data.null().is_some(), out_size.null().is_some());
         if no_data && no_size {
-            return Err(UrResult::INVALID_NULL_POINTER);
+            return Err(ResultCode::INVALID_NULL_POINTER);
         }
         if !no_data {
             let (contents, resource) = make()?;
@@ -75,8 +75,8 @@ impl<K: Send> IssuedHandles<K> {
     }
 
     /// Frees the data at an address, and returns their resource; `None` for a forked child's copy of its parent's data.
-    pub(crate) fn take(&self, data: usize) -> Result<Option<K>, UrResult> {
-        let taken = self.data.get().lock().remove(&data).ok_or(UrResult::INVALID_ARGUMENT)?;
+    pub(crate) fn take(&self, data: usize) -> Result<Option<K>, ResultCode> {
+        let taken = self.data.get().lock().remove(&data).ok_or(ResultCode::INVALID_ARGUMENT)?;
         drop(taken.bytes);
         Ok(taken.resource)
     }
@@ -108,9 +108,9 @@ mod tests {
 
     /// The address and the bytes of the data that a get answers with, if it is asked for them, and their size.
     fn answer(
-        make: impl FnOnce() -> Result<(Contents, u32), UrResult>,
+        make: impl FnOnce() -> Result<(Contents, u32), ResultCode>,
         asks: [bool; 2],
-    ) -> Result<(usize, Vec<u8>, usize), UrResult> {
+    ) -> Result<(usize, Vec<u8>, usize), ResultCode> {
         let mut answers = [0_usize; 2];
         let places = answers.each_mut().map(|answer| (&raw mut *answer).expose_provenance());
         let place = |at: usize| if asks[at] { places[at] } else { 0 };
@@ -130,16 +130,16 @@ mod tests {
         assert_eq!(size, handle_data::SIZE);
         let decoded = HandleData::decode(&bytes).unwrap();
         assert_eq!((decoded.pid, decoded.kind, decoded.native), (std::process::id(), Family::Memory, CONTENTS.native));
-        assert_eq!(DATA.take((&raw const size).addr()), Err(UrResult::INVALID_ARGUMENT));
+        assert_eq!(DATA.take((&raw const size).addr()), Err(ResultCode::INVALID_ARGUMENT));
         assert_eq!(DATA.take(data), Ok(Some(5)));
-        assert_eq!(DATA.take(data), Err(UrResult::INVALID_ARGUMENT));
+        assert_eq!(DATA.take(data), Err(ResultCode::INVALID_ARGUMENT));
     }
 
     #[test]
     fn a_question_for_the_size_makes_nothing() {
         let nothing = || unreachable!("nothing is to be made");
         assert_eq!(answer(nothing, [false, true]), Ok((0, Vec::new(), handle_data::SIZE)));
-        assert_eq!(answer(nothing, [false; 2]), Err(UrResult::INVALID_NULL_POINTER));
+        assert_eq!(answer(nothing, [false; 2]), Err(ResultCode::INVALID_NULL_POINTER));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{collections::hash_map::Entry, os::fd::AsRawFd as _, sync::Arc};
 use urscope_schema::api::role::{
     Context, Data, DataSize, Device, OpenedData, OutData, OutDataSize, OutPointer, Pointer,
 };
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 
 use super::driver::{Block, Driver, IpcHandle, MappedBase, ZeHandle, driver};
 use super::handle_data::{HandleData, Refusal};
@@ -70,16 +70,16 @@ pub(crate) fn get(
     pointer: Arg<Pointer>,
     data: Arg<OutData>,
     size: Arg<OutDataSize>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     let (context, pointer) = (at.context(context)?, pointer.get().0);
     ISSUED_HANDLES.answer_get(data, size, || export(context, pointer))
 }
 
 /// The contents of handle data for the allocation that contains `pointer`, and a reference to its export.
-pub(super) fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, ExportReference), UrResult> {
-    let block = driver().block(context, pointer).map_err(|_| UrResult::INVALID_ARGUMENT)?;
+pub(super) fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, ExportReference), ResultCode> {
+    let block = driver().block(context, pointer).map_err(|_| ResultCode::INVALID_ARGUMENT)?;
     let offset =
-        pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(UrResult::INVALID_ARGUMENT)?;
+        pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(ResultCode::INVALID_ARGUMENT)?;
     let (reference, handle) = ExportReference::of(driver(), context, block)?;
     ranges::note_block(pointer, [block.base, block.base + block.size]);
     let contents =
@@ -88,7 +88,7 @@ pub(super) fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, Exp
 }
 
 /// `urIPCPutMemHandleExp`
-pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
+pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), ResultCode> {
     result::not_null(context)?;
     result::not_null(data)?;
     if let Some(reference) = ISSUED_HANDLES.take(data.get().0)? {
@@ -106,15 +106,15 @@ pub(crate) fn open(
     data: Arg<OpenedData>,
     size: Arg<DataSize>,
     out: Arg<OutPointer>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     result::not_null(data)?;
     result::not_null(out)?;
     let (ze_context, ze_device) = (at.context(context)?, at.device_in(context, device)?);
-    let bytes = data.copy(size).ok_or(UrResult::INVALID_VALUE)?;
+    let bytes = data.copy(size).ok_or(ResultCode::INVALID_VALUE)?;
     let (pointer, origin) = match HandleData::decode(&bytes) {
         Ok(handle_data) if handle_data.kind == Family::Memory => open_own(&handle_data, ze_context, ze_device)?,
         Err(Refusal::Foreign) => (open_by_adapter(at, context, device, bytes)?, Origin::Adapter),
-        _ => return Err(UrResult::INVALID_VALUE),
+        _ => return Err(ResultCode::INVALID_VALUE),
     };
     register(pointer, context.get().0, origin);
     out.write(pointer);
@@ -133,7 +133,7 @@ pub(super) fn register(pointer: usize, context: usize, origin: Origin) {
 }
 
 /// `urIPCCloseMemHandleExp`
-pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>) -> Result<(), UrResult> {
+pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>) -> Result<(), ResultCode> {
     result::not_null(pointer)?;
     let ze_context = at.context(context)?;
     match unregister(pointer.get().0, context.get().0)? {
@@ -143,13 +143,13 @@ pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>)
 }
 
 /// Removes a mapping of a context before it is closed, because its address may be reused afterwards.
-pub(super) fn unregister(pointer: usize, context: usize) -> Result<Origin, UrResult> {
+pub(super) fn unregister(pointer: usize, context: usize) -> Result<Origin, ResultCode> {
     let mut mappings = MAPPINGS.get().lock();
     let Entry::Occupied(mut mapping) = mappings.entry(pointer) else {
-        return Err(UrResult::INVALID_ARGUMENT);
+        return Err(ResultCode::INVALID_ARGUMENT);
     };
     if mapping.get().context != context {
-        return Err(UrResult::INVALID_CONTEXT);
+        return Err(ResultCode::INVALID_CONTEXT);
     }
     mapping.get_mut().opens -= 1;
     let origin = mapping.get().origin;
@@ -179,12 +179,12 @@ pub(super) fn open_own(
     handle_data: &HandleData,
     context: ZeHandle,
     device: ZeHandle,
-) -> Result<(usize, Origin), UrResult> {
+) -> Result<(usize, Origin), ResultCode> {
     let mut handle = IpcHandle(handle_data.native);
     let producer = Process::of(handle_data);
     let fetched = if producer == Process::this() {
         // The driver's handle may still be valid for other data that have not been put.
-        ISSUED_HANDLES.find(handle_data.serial, |_| ()).ok_or(UrResult::INVALID_VALUE)?;
+        ISSUED_HANDLES.find(handle_data.serial, |_| ()).ok_or(ResultCode::INVALID_VALUE)?;
         None
     } else {
         Some(producer.fetch(handle_data.descriptor)?)
@@ -197,7 +197,7 @@ pub(super) fn open_own(
     let size = driver().block(context, base.address()).map_or(handle_data.size, |block| block.size as u64);
     if handle_data.offset >= size {
         let _ = driver().close(context, base);
-        return Err(UrResult::INVALID_VALUE);
+        return Err(ResultCode::INVALID_VALUE);
     }
     let pointer = base.address() + handle_data.offset as usize;
     ranges::note_block(pointer, [pointer, base.address().saturating_add(size as usize)]);
@@ -210,19 +210,19 @@ fn open_by_adapter(
     context: Arg<Context>,
     device: Arg<Device>,
     mut bytes: Vec<u8>,
-) -> Result<usize, UrResult> {
+) -> Result<usize, ResultCode> {
     if !adapter::has(at.via, Function::urIPCOpenMemHandleExp) {
-        return Err(UrResult::INVALID_VALUE);
+        return Err(ResultCode::INVALID_VALUE);
     }
     let open = adapter::urIPCOpenMemHandleExp(at.via);
     let opened = with_data(&mut bytes, |data, size| receive::<Pointer>(|out| open(context, device, data, size, out)))?;
     // v1 reports success for an open that failed, and writes no answer.
-    opened.map(|pointer| pointer.get().0).ok_or(UrResult::INVALID_VALUE)
+    opened.map(|pointer| pointer.get().0).ok_or(ResultCode::INVALID_VALUE)
 }
 
 impl ExportReference {
     /// A reference to the export of an allocation. The first one makes the export.
-    fn of(driver: &Driver, context: ZeHandle, block: Block) -> Result<(Self, IpcHandle), UrResult> {
+    fn of(driver: &Driver, context: ZeHandle, block: Block) -> Result<(Self, IpcHandle), ResultCode> {
         let reference = Self { block, export: EXPORTS.get().lock().entry(block).or_default().clone() };
         let handle = {
             let mut export = reference.export.lock();

@@ -12,7 +12,7 @@ use urscope_schema::api::role::{
     OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject, OutPointer, OutValue, OutValueSize, PhysicalMem,
     Pointer, Property, Size, Unseen, Unseen32, ValueSize,
 };
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 
 use self::{driver::ZeHandle, native::NativeFunctions, result::answer};
 use super::adapter::{self, registry};
@@ -56,8 +56,8 @@ impl LevelZero {
         Self { via }
     }
 
-    fn native(self) -> Result<&'static NativeFunctions, UrResult> {
-        NativeFunctions::of(self.via).ok_or(UrResult::UNSUPPORTED_FEATURE)
+    fn native(self) -> Result<&'static NativeFunctions, ResultCode> {
+        NativeFunctions::of(self.via).ok_or(ResultCode::UNSUPPORTED_FEATURE)
     }
 
     /// Whether the adapter can wait for an event that is signalled again, which shared events need.
@@ -70,15 +70,15 @@ impl LevelZero {
             && (has(Function::urEventCreateExp) || has(Function::urEnqueueEventsWaitWithBarrierExt))
     }
 
-    fn context(self, context: Arg<Context>) -> Result<ZeHandle, UrResult> {
+    fn context(self, context: Arg<Context>) -> Result<ZeHandle, ResultCode> {
         self.native()?.context(context)
     }
 
-    fn device(self, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
+    fn device(self, device: Arg<Device>) -> Result<ZeHandle, ResultCode> {
         self.native()?.device(device)
     }
 
-    fn device_in(self, context: Arg<Context>, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
+    fn device_in(self, context: Arg<Context>, device: Arg<Device>) -> Result<ZeHandle, ResultCode> {
         self.native()?.device_in(context, device)
     }
 }
@@ -86,7 +86,7 @@ impl LevelZero {
 /// Functions of the backend, each with the expression that carries out a call.
 macro_rules! functions {
     ($(fn $name:ident($at:ident, $($param:ident: $role:ident),*) = $done:expr;)*) => {$(
-        fn $name(&self, $($param: Arg<$role>),*) -> UrResult {
+        fn $name(&self, $($param: Arg<$role>),*) -> ResultCode {
             let $at = *self;
             answer(|| $done)
         }
@@ -104,7 +104,7 @@ impl Backend for LevelZero {
         devices: Arg<Devices>,
         properties: Arg<Desc>,
         context: Arg<OutContext>,
-    ) -> UrResult {
+    ) -> ResultCode {
         let result = adapter::urContextCreate(self.via)(count, devices, properties, context);
         if result.is_success()
             && let Some(made) = context.read_after()
@@ -114,7 +114,7 @@ impl Backend for LevelZero {
         result
     }
 
-    fn urContextRelease(&self, context: Arg<Context>) -> UrResult {
+    fn urContextRelease(&self, context: Arg<Context>) -> ResultCode {
         if context.null().is_none()
             && let Ok(native) = self.native()
             && native.is_last_reference(context)

@@ -6,7 +6,7 @@
 use std::{ffi::c_void, slice, sync::OnceLock};
 
 use urscope_schema::api::role::{Context, Device, Event};
-use urscope_schema::api::{Table, UrResult, unified_runtime::constants};
+use urscope_schema::api::{ResultCode, Table, unified_runtime::constants};
 
 use super::{driver::ZeHandle, result};
 use crate::backend::adapter::ADAPTERS;
@@ -14,8 +14,9 @@ use crate::backend::adapter::registry::{self, GetInfo};
 use crate::raw::args::{Arg, HandleRole};
 
 /// `ur_native_handle_t` is as wide as a pointer, and the Level Zero adapters put the driver's handle into it.
-type GetNative<R> = unsafe extern "C" fn(Arg<R>, *mut ZeHandle) -> UrResult;
-type EventOfNative = unsafe extern "C" fn(ZeHandle, Arg<Context>, *const EventProperties, *mut Arg<Event>) -> UrResult;
+type GetNative<R> = unsafe extern "C" fn(Arg<R>, *mut ZeHandle) -> ResultCode;
+type EventOfNative =
+    unsafe extern "C" fn(ZeHandle, Arg<Context>, *const EventProperties, *mut Arg<Event>) -> ResultCode;
 
 /// `ur_event_native_properties_t`
 #[repr(C)]
@@ -56,40 +57,40 @@ impl NativeFunctions {
     }
 
     /// The driver's context of an adapter's context.
-    pub(crate) fn context(&self, context: Arg<Context>) -> Result<ZeHandle, UrResult> {
+    pub(crate) fn context(&self, context: Arg<Context>) -> Result<ZeHandle, ResultCode> {
         native(self.context, context)
     }
 
     /// The driver's device of an adapter's device.
-    pub(crate) fn device(&self, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
+    pub(crate) fn device(&self, device: Arg<Device>) -> Result<ZeHandle, ResultCode> {
         native(self.device, device)
     }
 
     /// The driver's event of an adapter's event.
-    pub(crate) fn driver_event(&self, event: Arg<Event>) -> Result<ZeHandle, UrResult> {
+    pub(crate) fn driver_event(&self, event: Arg<Event>) -> Result<ZeHandle, ResultCode> {
         native(self.event, event)
     }
 
     /// An event of the adapter's that wraps the driver's without owning it.
-    pub(crate) fn wrap_driver_event(&self, context: Arg<Context>, native: ZeHandle) -> Result<Arg<Event>, UrResult> {
-        let make = self.make_event.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+    pub(crate) fn wrap_driver_event(&self, context: Arg<Context>, native: ZeHandle) -> Result<Arg<Event>, ResultCode> {
+        let make = self.make_event.ok_or(ResultCode::UNSUPPORTED_FEATURE)?;
         let stype = constants::UR_STRUCTURE_TYPE_EVENT_NATIVE_PROPERTIES;
         let properties = EventProperties { stype, next: std::ptr::null_mut(), owned: false };
         // SAFETY: an out-parameter may hold null before the call.
         let mut event = unsafe { Arg::new(Event(0)) };
         // SAFETY: the properties and the out-parameter are live variables.
         result::done(unsafe { make(native, context, &raw const properties, &raw mut event) })?;
-        if event.null().is_some() { Err(UrResult::UNKNOWN) } else { Ok(event) }
+        if event.null().is_some() { Err(ResultCode::UNKNOWN) } else { Ok(event) }
     }
 
     /// The driver's device of a context's first device.
-    pub(crate) fn first_device(&self, context: Arg<Context>) -> Result<ZeHandle, UrResult> {
-        self.device(self.devices(context)?.first().copied().ok_or(UrResult::UNKNOWN)?)
+    pub(crate) fn first_device(&self, context: Arg<Context>) -> Result<ZeHandle, ResultCode> {
+        self.device(self.devices(context)?.first().copied().ok_or(ResultCode::UNKNOWN)?)
     }
 
     /// The driver's device of a context's device or sub-device. INVALID_CONTEXT for another device, as from the v1
     /// adapter.
-    pub(crate) fn device_in(&self, context: Arg<Context>, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
+    pub(crate) fn device_in(&self, context: Arg<Context>, device: Arg<Device>) -> Result<ZeHandle, ResultCode> {
         let native = self.device(device)?;
         let devices = self.devices(context)?;
         let mut whole = Some(device);
@@ -99,7 +100,7 @@ impl NativeFunctions {
             }
             whole = self.parent(device);
         }
-        Err(UrResult::INVALID_CONTEXT)
+        Err(ResultCode::INVALID_CONTEXT)
     }
 
     /// The parent of a sub-device.
@@ -113,8 +114,8 @@ impl NativeFunctions {
         Some(parent).filter(|parent| parent.null().is_none())
     }
 
-    pub(crate) fn devices(&self, context: Arg<Context>) -> Result<Vec<Arg<Device>>, UrResult> {
-        let get_info = self.context_info.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+    pub(crate) fn devices(&self, context: Arg<Context>) -> Result<Vec<Arg<Device>>, ResultCode> {
+        let get_info = self.context_info.ok_or(ResultCode::UNSUPPORTED_FEATURE)?;
         let property = constants::UR_CONTEXT_INFO_DEVICES;
         // SAFETY: the property is an array of devices.
         let size = unsafe { registry::property::<_, Arg<Device>>(get_info, context, property, &mut []) }?;
@@ -135,9 +136,9 @@ impl NativeFunctions {
     }
 }
 
-fn native<R: HandleRole>(function: Option<GetNative<R>>, handle: Arg<R>) -> Result<ZeHandle, UrResult> {
+fn native<R: HandleRole>(function: Option<GetNative<R>>, handle: Arg<R>) -> Result<ZeHandle, ResultCode> {
     result::not_null(handle)?;
-    let function = function.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+    let function = function.ok_or(ResultCode::UNSUPPORTED_FEATURE)?;
     let mut native = ZeHandle::NULL;
     // SAFETY: the handle is one of this adapter's, and the out-parameter a live variable.
     result::done(unsafe { function(handle, &raw mut native) })?;

@@ -2,7 +2,7 @@
 //!
 //! A call that fails here has had no effect.
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 use urscope_schema::api::role::{Context, DataSize, Desc, Device, OpenedData, OutObject, Role};
 
 use super::{LevelZero, driver::ZeHandle, handle_data::HandleData, result};
@@ -15,12 +15,12 @@ pub(super) fn creation_flags(
     desc: Arg<Desc>,
     out: Arg<OutObject>,
     undefined: u32,
-) -> Result<u32, UrResult> {
+) -> Result<u32, ResultCode> {
     result::not_null(context)?;
     result::not_null(device)?;
     result::not_null(out)?;
     match desc.flags().unwrap_or(0) {
-        flags if flags & undefined != 0 => Err(UrResult::INVALID_ENUMERATION),
+        flags if flags & undefined != 0 => Err(ResultCode::INVALID_ENUMERATION),
         flags => Ok(flags),
     }
 }
@@ -33,15 +33,15 @@ pub(super) fn decode_opened<T, R: Role>(
     (data, size): (Arg<OpenedData>, Arg<DataSize>),
     out: Arg<R>,
     kind: Family,
-    check: impl FnOnce() -> Result<T, UrResult>,
-) -> Result<(ZeHandle, T, HandleData), UrResult> {
+    check: impl FnOnce() -> Result<T, ResultCode>,
+) -> Result<(ZeHandle, T, HandleData), ResultCode> {
     result::not_null(data)?;
     result::not_null(out)?;
     let ze_context = at.context(context)?;
     let checked = check()?;
-    let bytes = data.copy(size).ok_or(UrResult::INVALID_VALUE)?;
+    let bytes = data.copy(size).ok_or(ResultCode::INVALID_VALUE)?;
     match HandleData::decode(&bytes) {
         Ok(data) if data.kind == kind => Ok((ze_context, checked, data)),
-        _ => Err(UrResult::INVALID_VALUE),
+        _ => Err(ResultCode::INVALID_VALUE),
     }
 }

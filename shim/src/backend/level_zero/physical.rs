@@ -11,7 +11,7 @@ use urscope_schema::api::role::{
     Context, Data, DataSize, Desc, Device, Flags, Offset, OpenedData, OutData, OutDataSize, OutObject, OutValue,
     PhysicalMem, Pointer, Property, Size,
 };
-use urscope_schema::api::{UrResult, unified_runtime::constants};
+use urscope_schema::api::{ResultCode, unified_runtime::constants};
 use zerocopy::IntoBytes as _;
 
 use super::driver::{Driver, ZeHandle, driver};
@@ -98,9 +98,9 @@ pub(crate) fn after_fork_in_child() {
     ISSUED_HANDLES.after_fork_in_child();
 }
 
-fn find(memory: Arg<PhysicalMem>) -> Result<PhysicalMemory, UrResult> {
+fn find(memory: Arg<PhysicalMem>) -> Result<PhysicalMemory, ResultCode> {
     result::not_null(memory)?;
-    OBJECTS.get().lock().get(&memory.get().0).map(|(known, _)| known.clone()).ok_or(UrResult::INVALID_ARGUMENT)
+    OBJECTS.get().lock().get(&memory.get().0).map(|(known, _)| known.clone()).ok_or(ResultCode::INVALID_ARGUMENT)
 }
 
 fn add(object: Object, out: Arg<OutObject>) {
@@ -118,13 +118,13 @@ pub(crate) fn create(
     size: Arg<Size>,
     properties: Arg<Desc>,
     out: Arg<OutObject>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     let flags =
         opening::creation_flags((context, device), properties, out, !constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC)?;
     if flags & constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC == 0 {
         let make = adapter::urPhysicalMemCreate(at.via);
         let made = receive::<PhysicalMem>(|out| make(context, device, size, properties, out));
-        let made = made.map_err(result::of_size)?.ok_or(UrResult::UNKNOWN)?.get().0;
+        let made = made.map_err(result::of_size)?.ok_or(ResultCode::UNKNOWN)?.get().0;
         OBJECTS.get().lock().insert(made, (PhysicalMemory::OfAdapter, 1));
         out.write(made);
         return Ok(());
@@ -142,13 +142,13 @@ fn object(
     size: usize,
     native: Arc<DriverMemory>,
     opened: bool,
-) -> Result<Object, UrResult> {
-    let table = context.handle().ok_or(UrResult::INVALID_NULL_HANDLE)?.dispatch_table().expose_provenance();
+) -> Result<Object, ResultCode> {
+    let table = context.handle().ok_or(ResultCode::INVALID_NULL_HANDLE)?.dispatch_table().expose_provenance();
     Ok(Object { table, native, context: context.get().0, device: device.get().0, size, opened })
 }
 
 /// `urPhysicalMemRetain`
-pub(crate) fn retain(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
+pub(crate) fn retain(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), ResultCode> {
     if let PhysicalMemory::OfAdapter = find(memory)? {
         result::done(adapter::urPhysicalMemRetain(at.via)(memory))?;
     }
@@ -159,12 +159,12 @@ pub(crate) fn retain(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrRe
 }
 
 /// `urPhysicalMemRelease`
-pub(crate) fn release(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
+pub(crate) fn release(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), ResultCode> {
     result::not_null(memory)?;
     // Removed before it is released, because its address may be reused afterwards. The object ends after the lock.
     let (known, _last) = {
         let mut all = OBJECTS.get().lock();
-        let (known, references) = all.get_mut(&memory.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
+        let (known, references) = all.get_mut(&memory.get().0).ok_or(ResultCode::INVALID_ARGUMENT)?;
         *references -= 1;
         let (known, ended) = (known.clone(), *references == 0);
         (known, if ended { all.remove(&memory.get().0) } else { None })
@@ -181,7 +181,7 @@ pub(crate) fn get_info(
     memory: Arg<PhysicalMem>,
     property: Arg<Property>,
     query: Query<OutValue>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     let PhysicalMemory::Own(object) = find(memory)? else {
         let ask = adapter::urPhysicalMemGetInfo(at.via);
         return result::done(ask(memory, property, query.size, query.value, query.size_ret));
@@ -195,7 +195,7 @@ pub(crate) fn get_info(
             let references = OBJECTS.get().lock().get(&memory.get().0).map_or(0, |(_, references)| *references);
             query.answer(&references.to_ne_bytes())
         }
-        _ => Err(UrResult::UNSUPPORTED_ENUMERATION),
+        _ => Err(ResultCode::UNSUPPORTED_ENUMERATION),
     }
 }
 
@@ -206,14 +206,14 @@ pub(crate) fn map(
     (pointer, size): (Arg<Pointer>, Arg<Size>),
     (memory, offset): (Arg<PhysicalMem>, Arg<Offset>),
     flags: Arg<Flags>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     let Ok(PhysicalMemory::Own(object)) = find(memory) else {
         return result::done(adapter::urVirtualMemMap(at.via)(context, pointer, size, memory, offset, flags));
     };
     let ze_context = at.context(context)?;
     let (size, offset) = (size.get().0, offset.get().0);
     if offset.checked_add(size).is_none_or(|end| end > object.size) {
-        return Err(UrResult::INVALID_VALUE);
+        return Err(ResultCode::INVALID_VALUE);
     }
     // `ze_memory_access_attribute_t`
     let access = match flags.get().0 {
@@ -230,11 +230,11 @@ pub(crate) fn get(
     memory: Arg<PhysicalMem>,
     data: Arg<OutData>,
     size: Arg<OutDataSize>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     result::not_null(context)?;
     result::not_null(data)?;
     result::not_null(size)?;
-    let PhysicalMemory::Own(object) = find(memory)? else { return Err(UrResult::INVALID_ARGUMENT) };
+    let PhysicalMemory::Own(object) = find(memory)? else { return Err(ResultCode::INVALID_ARGUMENT) };
     ISSUED_HANDLES.answer_get(data, size, || {
         let descriptor = object.native.descriptor()?;
         let contents = Contents {
@@ -248,7 +248,7 @@ pub(crate) fn get(
 }
 
 /// `urIPCPutPhysMemHandleExp`
-pub(crate) fn put(context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
+pub(crate) fn put(context: Arg<Context>, data: Arg<Data>) -> Result<(), ResultCode> {
     result::not_null(context)?;
     result::not_null(data)?;
     ISSUED_HANDLES.take(data.get().0).map(|resource| resource.map_or((), |resource| drop(resource.descriptor)))
@@ -262,7 +262,7 @@ pub(crate) fn open(
     data: Arg<OpenedData>,
     size: Arg<DataSize>,
     out: Arg<OutObject>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     let (ze_context, ze_device, handle_data) =
         opening::decode_opened(at, context, (data, size), out, Family::PhysicalMem, || at.device_in(context, device))?;
     let native = fetch_native(&handle_data, ze_context, ze_device)?;
@@ -271,29 +271,34 @@ pub(crate) fn open(
 }
 
 /// `urIPCClosePhysMemHandleExp`
-pub(crate) fn close(at: LevelZero, context: Arg<Context>, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
+pub(crate) fn close(at: LevelZero, context: Arg<Context>, memory: Arg<PhysicalMem>) -> Result<(), ResultCode> {
     result::not_null(context)?;
     match find(memory)? {
-        PhysicalMemory::Own(object) if !object.opened => Err(UrResult::INVALID_ARGUMENT),
-        PhysicalMemory::Own(object) if object.context != context.get().0 => Err(UrResult::INVALID_CONTEXT),
+        PhysicalMemory::Own(object) if !object.opened => Err(ResultCode::INVALID_ARGUMENT),
+        PhysicalMemory::Own(object) if object.context != context.get().0 => Err(ResultCode::INVALID_CONTEXT),
         PhysicalMemory::Own(_) => release(at, memory),
-        PhysicalMemory::OfAdapter => Err(UrResult::INVALID_ARGUMENT),
+        PhysicalMemory::OfAdapter => Err(ResultCode::INVALID_ARGUMENT),
     }
 }
 
 /// Succeeds if the driver can export physical memory.
-pub(crate) fn can_be_shared(driver: &Driver, context: ZeHandle, device: ZeHandle) -> Result<(), UrResult> {
+pub(crate) fn can_be_shared(driver: &Driver, context: ZeHandle, device: ZeHandle) -> Result<(), ResultCode> {
     let size = driver.least_physical(context, device)?;
     let handle = driver.make_physical(context, device, size)?;
     DriverMemory { context, handle, export: Mutex::new(None), import: None }.descriptor().map(drop)
 }
 
 /// The driver's object for exported memory of another process or of this one.
-fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<Arc<DriverMemory>, UrResult> {
+fn fetch_native(
+    handle_data: &HandleData,
+    context: ZeHandle,
+    device: ZeHandle,
+) -> Result<Arc<DriverMemory>, ResultCode> {
     let producer = Process::of(handle_data);
     let own = if producer == Process::this() {
         let resources = |resource: &ExportedObject| (resource.native.upgrade(), resource.descriptor.try_clone());
-        let (native, descriptor) = ISSUED_HANDLES.find(handle_data.serial, resources).ok_or(UrResult::INVALID_VALUE)?;
+        let (native, descriptor) =
+            ISSUED_HANDLES.find(handle_data.serial, resources).ok_or(ResultCode::INVALID_VALUE)?;
         // Some drivers use one kernel object for memory of this process and its import, and would end both objects with
         // the first. So there is only one object.
         if let Some(native) = native.filter(|native| native.context == context) {
@@ -305,7 +310,7 @@ fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -
     };
     // After a put, the descriptor may refer to another file.
     if identity(&own)? != handle_data.native {
-        return Err(UrResult::INVALID_VALUE);
+        return Err(ResultCode::INVALID_VALUE);
     }
     let number = fetch::duplicate(own.as_raw_fd()).map_err(|refusal| result::of_kernel(&refusal))?;
     let imported = driver().import_physical(context, device, handle_data.size as usize, number.as_fd());
@@ -316,7 +321,7 @@ fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -
 }
 
 /// The identity of a file: device and inode.
-fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
+fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], ResultCode> {
     let data = plain_file::status_of(descriptor).map_err(|refusal| result::of_kernel(&refusal))?;
     let mut bytes = [0; NATIVE_SIZE];
     for (to, from) in bytes.iter_mut().zip([data.st_dev, data.st_ino].into_iter().flat_map(u64::to_le_bytes)) {
@@ -327,7 +332,7 @@ fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
 
 impl DriverMemory {
     /// A new descriptor of the memory.
-    fn descriptor(&self) -> Result<OwnedFd, UrResult> {
+    fn descriptor(&self) -> Result<OwnedFd, ResultCode> {
         let mut export = self.export.lock();
         let descriptors = match &mut *export {
             Some(descriptors) => descriptors,
@@ -337,7 +342,7 @@ impl DriverMemory {
     }
 
     /// Asks the driver twice. If it returns the same descriptor, the driver owns it; otherwise the caller owns both.
-    fn export(&self) -> Result<SharedDescriptor, UrResult> {
+    fn export(&self) -> Result<SharedDescriptor, ResultCode> {
         let first = driver().export_physical(self.context, self.handle)?;
         let second = driver().export_physical(self.context, self.handle)?;
         if first == second {

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use urscope_schema::api::{UrResult, role::Null, role::Role};
+use urscope_schema::api::{ResultCode, role::Null, role::Role};
 
 use crate::raw::args::Arg;
 
@@ -15,67 +15,67 @@ pub(crate) struct ZeResult(pub(crate) u32);
 
 impl ZeResult {
     /// The `ur_result_t`, as the adapters convert it (`ze2urResult`).
-    pub(crate) fn ur(self) -> Result<(), UrResult> {
+    pub(crate) fn ur(self) -> Result<(), ResultCode> {
         Err(match self.0 {
             0 => return Ok(()),
-            0x7000_0001 => UrResult::DEVICE_LOST,
-            0x7000_0002 => UrResult::OUT_OF_HOST_MEMORY,
-            0x7000_0003 => UrResult::OUT_OF_DEVICE_MEMORY,
-            0x7001_0000 | 0x7001_0001 => UrResult::INVALID_OPERATION,
-            0x7800_0001 => UrResult::UNINITIALIZED,
-            0x7800_0003 => UrResult::UNSUPPORTED_FEATURE,
-            0x7800_0004 => UrResult::INVALID_ARGUMENT,
-            0x7800_000b => UrResult::INVALID_EVENT,
-            0x7800_0007..=0x7800_000d => UrResult::INVALID_VALUE,
-            _ => UrResult::UNKNOWN,
+            0x7000_0001 => ResultCode::DEVICE_LOST,
+            0x7000_0002 => ResultCode::OUT_OF_HOST_MEMORY,
+            0x7000_0003 => ResultCode::OUT_OF_DEVICE_MEMORY,
+            0x7001_0000 | 0x7001_0001 => ResultCode::INVALID_OPERATION,
+            0x7800_0001 => ResultCode::UNINITIALIZED,
+            0x7800_0003 => ResultCode::UNSUPPORTED_FEATURE,
+            0x7800_0004 => ResultCode::INVALID_ARGUMENT,
+            0x7800_000b => ResultCode::INVALID_EVENT,
+            0x7800_0007..=0x7800_000d => ResultCode::INVALID_VALUE,
+            _ => ResultCode::UNKNOWN,
         })
     }
 }
 
 /// The result if a driver refuses to open. An invalid argument means invalid handle data; other errors stay.
-pub(crate) fn of_open(refusal: UrResult) -> UrResult {
-    if refusal == UrResult::INVALID_ARGUMENT { UrResult::INVALID_VALUE } else { refusal }
+pub(crate) fn of_open(refusal: ResultCode) -> ResultCode {
+    if refusal == ResultCode::INVALID_ARGUMENT { ResultCode::INVALID_VALUE } else { refusal }
 }
 
 /// The result if a driver refuses to import physical memory or an event. Intel's driver returns OUT_OF_DEVICE_MEMORY
 /// for invalid data.
-pub(crate) fn of_import(refusal: UrResult) -> UrResult {
-    if refusal == UrResult::OUT_OF_DEVICE_MEMORY { UrResult::INVALID_VALUE } else { of_open(refusal) }
+pub(crate) fn of_import(refusal: ResultCode) -> ResultCode {
+    if refusal == ResultCode::OUT_OF_DEVICE_MEMORY { ResultCode::INVALID_VALUE } else { of_open(refusal) }
 }
 
 /// The result if a driver refuses to make an object, and only the size can be wrong.
-pub(crate) fn of_size(refusal: UrResult) -> UrResult {
-    if refusal == UrResult::INVALID_VALUE { UrResult::INVALID_SIZE } else { refusal }
+pub(crate) fn of_size(refusal: ResultCode) -> ResultCode {
+    if refusal == ResultCode::INVALID_VALUE { ResultCode::INVALID_SIZE } else { refusal }
 }
 
 /// The result if the kernel refuses a descriptor. Missing permission and a lack of descriptors have their own errors.
-pub(crate) fn of_kernel(refusal: &io::Error) -> UrResult {
+pub(crate) fn of_kernel(refusal: &io::Error) -> ResultCode {
     match refusal.raw_os_error() {
-        Some(libc::EPERM) => UrResult::INVALID_ARGUMENT,
-        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => UrResult::OUT_OF_HOST_MEMORY,
-        _ => UrResult::INVALID_VALUE,
+        Some(libc::EPERM) => ResultCode::INVALID_ARGUMENT,
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => ResultCode::OUT_OF_HOST_MEMORY,
+        _ => ResultCode::INVALID_VALUE,
     }
 }
 
 /// The result of a call, as a `ur_result_t`.
-pub(crate) fn answer(call: impl FnOnce() -> Result<(), UrResult>) -> UrResult {
+pub(crate) fn answer(call: impl FnOnce() -> Result<(), ResultCode>) -> ResultCode {
     match call() {
-        Ok(()) => UrResult::SUCCESS,
+        Ok(()) => ResultCode::SUCCESS,
         Err(result) => result,
     }
 }
 
 /// The result of a call to the adapter.
-pub(crate) fn done(result: UrResult) -> Result<(), UrResult> {
+pub(crate) fn done(result: ResultCode) -> Result<(), ResultCode> {
     if result.is_success() { Ok(()) } else { Err(result) }
 }
 
 /// Rejects a null handle or pointer with its own error.
-pub(crate) fn not_null<R: Role>(argument: Arg<R>) -> Result<(), UrResult> {
+pub(crate) fn not_null<R: Role>(argument: Arg<R>) -> Result<(), ResultCode> {
     match argument.null() {
         None => Ok(()),
-        Some(Null::Handle) => Err(UrResult::INVALID_NULL_HANDLE),
-        Some(_) => Err(UrResult::INVALID_NULL_POINTER),
+        Some(Null::Handle) => Err(ResultCode::INVALID_NULL_HANDLE),
+        Some(_) => Err(ResultCode::INVALID_NULL_POINTER),
     }
 }
 
@@ -93,14 +93,17 @@ mod tests {
 
     #[test]
     fn data_that_a_driver_refuses_are_an_invalid_value() {
-        assert_eq!([UrResult::INVALID_ARGUMENT, UrResult::INVALID_VALUE].map(of_open), [UrResult::INVALID_VALUE; 2]);
         assert_eq!(
-            [UrResult::INVALID_ARGUMENT, UrResult::OUT_OF_DEVICE_MEMORY].map(of_import),
-            [UrResult::INVALID_VALUE; 2]
+            [ResultCode::INVALID_ARGUMENT, ResultCode::INVALID_VALUE].map(of_open),
+            [ResultCode::INVALID_VALUE; 2]
         );
-        for lack in [UrResult::UNSUPPORTED_FEATURE, UrResult::DEVICE_LOST, UrResult::OUT_OF_HOST_MEMORY] {
+        assert_eq!(
+            [ResultCode::INVALID_ARGUMENT, ResultCode::OUT_OF_DEVICE_MEMORY].map(of_import),
+            [ResultCode::INVALID_VALUE; 2]
+        );
+        for lack in [ResultCode::UNSUPPORTED_FEATURE, ResultCode::DEVICE_LOST, ResultCode::OUT_OF_HOST_MEMORY] {
             assert_eq!((of_open(lack), of_import(lack)), (lack, lack));
         }
-        assert_eq!(of_open(UrResult::OUT_OF_DEVICE_MEMORY), UrResult::OUT_OF_DEVICE_MEMORY);
+        assert_eq!(of_open(ResultCode::OUT_OF_DEVICE_MEMORY), ResultCode::OUT_OF_DEVICE_MEMORY);
     }
 }

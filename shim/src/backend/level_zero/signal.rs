@@ -5,7 +5,7 @@
 //! before it continues. The queue's own command list must never be used, because other threads may be using it
 //! through the adapter.
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 use urscope_schema::api::role::{InOutEvent, Unseen, Unseen32};
 
 use super::driver::{Driver, ZeHandle, driver};
@@ -85,7 +85,7 @@ pub(crate) struct Barrier {
 
 impl Barrier {
     /// Calls the adapter, with an out-parameter for the event or null.
-    pub(crate) fn enqueue(self, at: LevelZero, event: Arg<InOutEvent>) -> Result<(), UrResult> {
+    pub(crate) fn enqueue(self, at: LevelZero, event: Arg<InOutEvent>) -> Result<(), ResultCode> {
         let Self { queue, properties, count, events } = self;
         result::done(adapter::urEnqueueEventsWaitWithBarrierExt(at.via)(queue, properties, count, events, event))
     }
@@ -98,10 +98,10 @@ pub(crate) fn signal_after(
     event: Arg<InOutEvent>,
     native: ZeHandle,
     signal_device: SignalDevice,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     let enqueue = adapter::urEnqueueEventsWaitWithBarrierExt(at.via);
     let Barrier { queue, properties, count, events } = barrier;
-    let reached = receive_event(|out| enqueue(queue, properties, count, events, out))?.ok_or(UrResult::UNKNOWN)?;
+    let reached = receive_event(|out| enqueue(queue, properties, count, events, out))?.ok_or(ResultCode::UNKNOWN)?;
     let first = at.native().and_then(|adapter| adapter.driver_event(reached));
     let signalled = first.and_then(|first| signal(signal_device, first, native));
     let _ = adapter::urEventRelease(at.via)(reached);
@@ -115,7 +115,7 @@ pub(crate) fn signal_after(
 
 /// Appends to the device's list: wait for `first`, then signal `event`. It holds the lock, because two threads must
 /// not append to a list at once.
-fn signal(signal_device: SignalDevice, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
+fn signal(signal_device: SignalDevice, first: ZeHandle, event: ZeHandle) -> Result<(), ResultCode> {
     let mut lists = LISTS.get().lock();
     let list = match lists.get(&signal_device) {
         Some(list) => *list,

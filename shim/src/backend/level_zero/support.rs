@@ -3,7 +3,7 @@
 //! A loader has functions that its driver lacks, so each is tried. A trial ends everything that it makes.
 
 use urscope_schema::api::role::{Device, IpcProperty, OutBool};
-use urscope_schema::api::{Function, UrResult, unified_runtime::constants};
+use urscope_schema::api::{Function, ResultCode, unified_runtime::constants};
 
 use super::driver::{Driver, ZeHandle, driver};
 use super::{LevelZero, physical, result};
@@ -24,7 +24,7 @@ pub(crate) fn get_info(
     device: Arg<Device>,
     property: Arg<IpcProperty>,
     query: Query<OutBool>,
-) -> Result<(), UrResult> {
+) -> Result<(), ResultCode> {
     let asked = property.get().0;
     let family = match asked {
         constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP => Some(Family::Memory),

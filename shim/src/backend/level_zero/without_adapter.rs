@@ -5,7 +5,7 @@
 
 use std::{ffi::c_void, ptr::with_exposed_provenance_mut};
 
-use urscope_schema::api::{UrResult, role::Context};
+use urscope_schema::api::{ResultCode, role::Context};
 
 use super::LevelZero;
 use super::driver::{ZeHandle, driver};
@@ -25,7 +25,7 @@ pub fn shares_memory() -> bool {
 /// # Safety
 ///
 /// `context` is a live `ze_context_handle_t`.
-pub unsafe fn get(context: *mut c_void, pointer: *mut c_void) -> Result<(*mut c_void, usize), UrResult> {
+pub unsafe fn get(context: *mut c_void, pointer: *mut c_void) -> Result<(*mut c_void, usize), ResultCode> {
     // SAFETY: the caller's promise.
     let (contents, reference) = export(unsafe { ZeHandle::new(context) }, pointer.expose_provenance())?;
     Ok((with_exposed_provenance_mut(ISSUED_HANDLES.issue(&contents, reference)), handle_data::SIZE))
@@ -36,7 +36,7 @@ pub unsafe fn get(context: *mut c_void, pointer: *mut c_void) -> Result<(*mut c_
 /// # Safety
 ///
 /// `context` is the one of the get.
-pub unsafe fn put(context: *mut c_void, data: *mut c_void) -> Result<(), UrResult> {
+pub unsafe fn put(context: *mut c_void, data: *mut c_void) -> Result<(), ResultCode> {
     // SAFETY: the caller's promise.
     let context = unsafe { ZeHandle::new(context) };
     if let Some(reference) = ISSUED_HANDLES.take(data.expose_provenance())? {
@@ -51,11 +51,11 @@ pub unsafe fn put(context: *mut c_void, data: *mut c_void) -> Result<(), UrResul
 /// # Safety
 ///
 /// `context` is a live `ze_context_handle_t`, and `device` a `ze_device_handle_t` of its driver.
-pub unsafe fn open(context: *mut c_void, device: *mut c_void, data: &[u8]) -> Result<*mut c_void, UrResult> {
+pub unsafe fn open(context: *mut c_void, device: *mut c_void, data: &[u8]) -> Result<*mut c_void, ResultCode> {
     // SAFETY: the caller's promise.
     let (context, device) = unsafe { (ZeHandle::new(context), ZeHandle::new(device)) };
     let data = HandleData::decode(data).ok().filter(|data| data.kind == Family::Memory);
-    let (pointer, origin) = open_own(&data.ok_or(UrResult::INVALID_VALUE)?, context, device)?;
+    let (pointer, origin) = open_own(&data.ok_or(ResultCode::INVALID_VALUE)?, context, device)?;
     register(pointer, context.address(), origin);
     Ok(with_exposed_provenance_mut(pointer))
 }
@@ -65,12 +65,12 @@ pub unsafe fn open(context: *mut c_void, device: *mut c_void, data: &[u8]) -> Re
 /// # Safety
 ///
 /// `context` is a live `ze_context_handle_t`.
-pub unsafe fn close(context: *mut c_void, pointer: *mut c_void) -> Result<(), UrResult> {
+pub unsafe fn close(context: *mut c_void, pointer: *mut c_void) -> Result<(), ResultCode> {
     // SAFETY: the caller's promise.
     let context = unsafe { ZeHandle::new(context) };
     match unregister(pointer.expose_provenance(), context.address())? {
         Origin::OwnBackend { base } => driver().close(context, base),
-        Origin::Adapter => Err(UrResult::INVALID_ARGUMENT),
+        Origin::Adapter => Err(ResultCode::INVALID_ARGUMENT),
     }
 }
 

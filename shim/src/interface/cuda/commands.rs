@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::api::{Function, ResultCode, role::*};
 use urscope_schema::cu_functions;
 
 use super::{structures, uninitialized};
@@ -53,9 +53,9 @@ fn take(
     via: usize,
     function: Function,
     arguments: Arguments,
-    call: impl Fn(*mut c_void, &OutParams) -> UrResult,
+    call: impl Fn(*mut c_void, &OutParams) -> ResultCode,
     _: impl FnOnce() -> [u64; REGISTERS],
-) -> UrResult {
+) -> ResultCode {
     let original = originals::original(via, function);
     if original.is_null() {
         return uninitialized();

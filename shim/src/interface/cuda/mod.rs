@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use urscope_schema::api::{CUDA, Effect, Function, UrResult};
+use urscope_schema::api::{CUDA, Effect, Function, ResultCode};
 use urscope_schema::handle::{Kind, UsmType};
 use urscope_schema::trace::records::CUDA_DRIVER;
 
@@ -43,7 +43,7 @@ static DRIVERS: Libraries = Libraries {
 static CURRENT: [AtomicPtr<c_void>; LIBRARIES] = [const { AtomicPtr::new(null_mut()) }; LIBRARIES];
 
 impl Interface for Cuda {
-    fn call(&self, via: usize, function: Function, frame: Frame) -> UrResult {
+    fn call(&self, via: usize, function: Function, frame: Frame) -> ResultCode {
         let original = originals::original(via, function);
         if original.is_null() {
             return uninitialized();
@@ -96,11 +96,11 @@ fn makes_in_context(function: Function) -> bool {
 }
 
 /// What a function answers that nobody has, as the driver does before `cuInit`.
-fn uninitialized() -> UrResult {
-    CUDA.result(UrResult::UNINITIALIZED)
+fn uninitialized() -> ResultCode {
+    CUDA.result(ResultCode::UNINITIALIZED)
 }
 
-type Current = unsafe extern "C" fn(*mut u64) -> UrResult;
+type Current = unsafe extern "C" fn(*mut u64) -> ResultCode;
 
 /// The context that is current on this thread; 0 if there is none, or the library cannot be asked.
 fn current_context(via: usize) -> u64 {
@@ -114,8 +114,8 @@ fn current_context(via: usize) -> u64 {
     if result.is_success() { context } else { 0 }
 }
 
-type Address = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64) -> UrResult;
-type AddressV2 = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int) -> UrResult;
+type Address = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64) -> ResultCode;
+type AddressV2 = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int) -> ResultCode;
 
 /// The hook of a getter of library `via`.
 fn getter_hook(version: usize, via: usize) -> *mut c_void {
@@ -149,7 +149,7 @@ unsafe extern "C" fn address(
     version: c_int,
     flags: u64,
     via: usize,
-) -> UrResult {
+) -> ResultCode {
     let real = DRIVERS.getter(via, 0);
     if real.is_null() {
         return uninitialized();
@@ -172,7 +172,7 @@ unsafe extern "C" fn address_v2(
     flags: u64,
     status: *mut c_int,
     via: usize,
-) -> UrResult {
+) -> ResultCode {
     let real = DRIVERS.getter(via, 1);
     if real.is_null() {
         return uninitialized();
@@ -188,7 +188,7 @@ unsafe extern "C" fn address_v2(
 /// # Safety
 ///
 /// The getter was called with these arguments, and has returned `result`.
-unsafe fn replace(name: *const c_char, address: *mut *mut c_void, result: UrResult) -> UrResult {
+unsafe fn replace(name: *const c_char, address: *mut *mut c_void, result: ResultCode) -> ResultCode {
     if result.is_success() && !name.is_null() && !address.is_null() {
         // SAFETY: the caller's promise.
         unsafe { *address = DRIVERS.returned(CStr::from_ptr(name), *address) };
@@ -198,7 +198,7 @@ unsafe fn replace(name: *const c_char, address: *mut *mut c_void, result: UrResu
 
 /// What an exported function jumps to. While no driver is loaded, that is one that answers as the driver does before `cuInit`.
 fn exported(symbol: Symbol) -> Exported {
-    extern "C" fn absent() -> UrResult {
+    extern "C" fn absent() -> ResultCode {
         uninitialized()
     }
     match DRIVERS.exported(symbol) {

@@ -17,7 +17,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use urscope_schema::api::{Function, LEVEL_ZERO, Table, UrResult};
+use urscope_schema::api::{Function, LEVEL_ZERO, ResultCode, Table};
 use urscope_schema::trace::records::LEVEL_ZERO_DRIVER;
 
 use super::{Interface, Lookup, driver, hooks};
@@ -33,10 +33,10 @@ const DRIVERS: usize = 4;
 pub(super) struct LevelZero;
 
 impl Interface for LevelZero {
-    fn call(&self, via: usize, function: Function, frame: Frame) -> UrResult {
+    fn call(&self, via: usize, function: Function, frame: Frame) -> ResultCode {
         let original = original(via, function);
         if original.is_null() {
-            return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE);
+            return LEVEL_ZERO.result(ResultCode::UNSUPPORTED_FEATURE);
         }
         // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's driver).
         let mut call = unsafe { Call::new(function, &structures::Structures, frame, Callee::Function(original)) };
@@ -78,9 +78,9 @@ const EXTENSION_ADDRESS: usize = 1;
 /// Symbols that loaders and layers export, and drivers do not.
 const LOADERS: [&CStr; 2] = [c"zelLoaderGetVersion", c"zelLoaderGetVersions"];
 
-type Getter = unsafe extern "C" fn(u32, *mut *mut c_void) -> UrResult;
-type Properties = unsafe extern "C" fn(*mut c_void, *mut c_void) -> UrResult;
-type ExtensionAddress = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_void) -> UrResult;
+type Getter = unsafe extern "C" fn(u32, *mut *mut c_void) -> ResultCode;
+type Properties = unsafe extern "C" fn(*mut c_void, *mut c_void) -> ResultCode;
+type ExtensionAddress = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_void) -> ResultCode;
 
 /// A driver's own functions.
 struct Driver {
@@ -175,7 +175,7 @@ unsafe extern "C" fn driver_getter<const VIA: usize>() {
 /// # Safety
 ///
 /// `into` is null or a table of the API version `version` (`ze_ddi.h`).
-unsafe extern "C" fn get_table(version: u32, into: *mut *mut c_void, via: usize, table: usize) -> UrResult {
+unsafe extern "C" fn get_table(version: u32, into: *mut *mut c_void, via: usize, table: usize) -> ResultCode {
     let driver = DRIVER_STATES.get(via);
     let getter = driver.and_then(|driver| driver.getters.get(table));
     // SAFETY: the caller's promise.
@@ -200,8 +200,8 @@ unsafe extern "C" fn get_table(version: u32, into: *mut *mut c_void, via: usize,
 /// # Safety
 ///
 /// As for [`get_table`].
-unsafe extern "C" fn get_driver(version: u32, into: *mut *mut c_void, via: usize) -> UrResult {
-    let Some(driver) = DRIVER_STATES.get(via) else { return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE) };
+unsafe extern "C" fn get_driver(version: u32, into: *mut *mut c_void, via: usize) -> ResultCode {
+    let Some(driver) = DRIVER_STATES.get(via) else { return LEVEL_ZERO.result(ResultCode::UNSUPPORTED_FEATURE) };
     // SAFETY: the caller's promise.
     let result = unsafe { fill(Some(&driver.table_getter), version, into) };
     if !result.is_success() || into.is_null() {
@@ -273,10 +273,10 @@ unsafe fn put(slot: *mut *mut c_void, function: *mut c_void) {
 /// # Safety
 ///
 /// As for [`get_table`].
-unsafe fn fill(getter: Option<&AtomicPtr<c_void>>, version: u32, into: *mut *mut c_void) -> UrResult {
+unsafe fn fill(getter: Option<&AtomicPtr<c_void>>, version: u32, into: *mut *mut c_void) -> ResultCode {
     let real = getter.map_or(null_mut(), |real| real.load(Ordering::Acquire));
     if real.is_null() {
-        return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE);
+        return LEVEL_ZERO.result(ResultCode::UNSUPPORTED_FEATURE);
     }
     // SAFETY: it comes from `getter`, whose caller promises that it is a getter, which has this signature (`ze_ddi.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, Getter>(real) };
@@ -309,10 +309,10 @@ unsafe fn replace(via: usize, slot: *mut *mut c_void, function: Function) {
 /// # Safety
 ///
 /// As for the real function: `about` is a `ze_driver_properties_t` (`ze_api.h`).
-unsafe extern "C" fn properties(driver: *mut c_void, about: *mut c_void, via: usize) -> UrResult {
+unsafe extern "C" fn properties(driver: *mut c_void, about: *mut c_void, via: usize) -> ResultCode {
     // SAFETY: this slot has a function of this type (`ze_api.h`).
     let real = unsafe { driver_function::<Properties>(via, PROPERTIES) };
-    let Some(real) = real else { return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE) };
+    let Some(real) = real else { return LEVEL_ZERO.result(ResultCode::UNSUPPORTED_FEATURE) };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(driver, about) };
     // SAFETY: the driver has just walked the chain of the structure.
@@ -333,10 +333,10 @@ unsafe extern "C" fn extension_address(
     name: *const c_char,
     address: *mut *mut c_void,
     via: usize,
-) -> UrResult {
+) -> ResultCode {
     // SAFETY: this slot has a function of this type (`ze_api.h`).
     let real = unsafe { driver_function::<ExtensionAddress>(via, EXTENSION_ADDRESS) };
-    let Some(real) = real else { return LEVEL_ZERO.result(UrResult::UNSUPPORTED_FEATURE) };
+    let Some(real) = real else { return LEVEL_ZERO.result(ResultCode::UNSUPPORTED_FEATURE) };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(driver, name, address) };
     if !result.is_success() || name.is_null() || address.is_null() {

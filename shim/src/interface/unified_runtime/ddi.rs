@@ -14,7 +14,7 @@ use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::{collections::BTreeSet, ops::Range, ptr::null_mut, sync::OnceLock};
 
-use urscope_schema::api::{Function, Table, UNIFIED_RUNTIME, UrResult, unified_runtime::VERSION};
+use urscope_schema::api::{Function, ResultCode, Table, UNIFIED_RUNTIME, unified_runtime::VERSION};
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, INLINE, XPTI};
 
 use super::frequent::hook;
@@ -28,7 +28,7 @@ use crate::raw::{args::AdapterHandle, late_functions, threads::mutex::Mutex};
 /// The number of slots of a dispatch table that are searched. The largest known table has 241.
 const DISPATCH_TABLE_LIMIT: usize = 1024;
 
-type AdapterGet = unsafe extern "C" fn(u32, *mut usize, *mut u32) -> UrResult;
+type AdapterGet = unsafe extern "C" fn(u32, *mut usize, *mut u32) -> ResultCode;
 
 /// The adapters' own `urAdapterGet`.
 static ADAPTER_GETS: [AtomicPtr<c_void>; ADAPTERS] = [const { AtomicPtr::new(null_mut()) }; ADAPTERS];
@@ -121,10 +121,10 @@ unsafe extern "C" fn table_getter<const TABLE: usize, const VIA: usize>() {
 /// # Safety
 ///
 /// `into` is null or a table of the API version `version` (`ur_ddi.h`).
-unsafe extern "C" fn get_table(version: u32, into: *mut *mut c_void, table: usize, via: usize) -> UrResult {
+unsafe extern "C" fn get_table(version: u32, into: *mut *mut c_void, table: usize, via: usize) -> ResultCode {
     let Some((table, real)) = Table::ALL.get(table).and_then(|table| Some((*table, registry::getter(via, *table)?)))
     else {
-        return UrResult::UNSUPPORTED_FEATURE;
+        return ResultCode::UNSUPPORTED_FEATURE;
     };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(version, into) };
@@ -251,10 +251,10 @@ unsafe extern "C" fn adapter_get_hook<const VIA: usize>() {
 /// # Safety
 ///
 /// As for the real function: `adapters` has room for `count` handles, and `total` is null or valid (`ur_api.h`).
-unsafe extern "C" fn adapter_get(count: u32, adapters: *mut usize, total: *mut u32, via: usize) -> UrResult {
+unsafe extern "C" fn adapter_get(count: u32, adapters: *mut usize, total: *mut u32, via: usize) -> ResultCode {
     let real = ADAPTER_GETS.get(via).map_or(null_mut(), |original| original.load(Ordering::Acquire));
     if real.is_null() {
-        return UrResult::UNSUPPORTED_FEATURE;
+        return ResultCode::UNSUPPORTED_FEATURE;
     }
     // SAFETY: `replace_adapter_get` keeps the adapter's `urAdapterGet`, which has this signature (`ur_api.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, AdapterGet>(real) };
@@ -440,10 +440,10 @@ mod tests {
     #[test]
     fn a_function_with_another_signature_is_left_alone() {
         /// `ur_enqueue_exp_dditable_t` of October 2025.
-        unsafe extern "C" fn seven_slots(_: u32, into: *mut *mut c_void) -> UrResult {
+        unsafe extern "C" fn seven_slots(_: u32, into: *mut *mut c_void) -> ResultCode {
             // SAFETY: `query_table` has room for more.
             unsafe { std::slice::from_raw_parts_mut(into, 7) }.fill(null_mut());
-            UrResult::SUCCESS
+            ResultCode::SUCCESS
         }
         let via = ADAPTERS - 3;
         let filled = pointers([0x10, 0x11, 0x12, 0x13]);

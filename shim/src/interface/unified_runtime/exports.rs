@@ -11,7 +11,7 @@ use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::trace::records::EntryPoint;
 
 use super::{frequent::hook, structures};
@@ -124,7 +124,7 @@ pub(super) fn target(function: Function) -> *mut c_void {
 }
 
 /// Takes a call of a function that no loader has.
-pub(super) fn absent(function: Function, frame: Frame) -> UrResult {
+pub(super) fn absent(function: Function, frame: Frame) -> ResultCode {
     // SAFETY: it is called only with another callee.
     let call = unsafe { Call::new(function, &structures::Structures, frame, adapter::ABSENT) };
     match implementation(function, call.arguments()) {
@@ -147,12 +147,12 @@ fn implementation(function: Function, arguments: &Arguments) -> Option<*mut c_vo
 }
 
 /// Records a call that no backend implements. If urscope's could, the adapter's handle is missing.
-fn refuse(function: Function, arguments: &Arguments) -> UrResult {
+fn refuse(function: Function, arguments: &Arguments) -> ResultCode {
     fork::notice();
     let (hot, values, nulls) = (knobs::hot(), arguments.values(), arguments.nulls());
     let entered = chain::enter::<false>(hot, function, values, nulls);
     let is_own = (0..ADAPTERS).any(|via| backend::uses_level_zero(function, via));
     let fault = if is_own { nulls.fault(function, values) } else { None };
-    let refused = fault.map_or(UrResult::UNSUPPORTED_FEATURE, |fault| fault.answer);
+    let refused = fault.map_or(ResultCode::UNSUPPORTED_FEATURE, |fault| fault.answer);
     chain::exit::<false>(hot, function, entered.call, entered.answer.unwrap_or(refused), None)
 }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::null;
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::api::{Function, ResultCode, role::*};
 use urscope_schema::{handle::Kind, ur_functions};
 
 use super::{UnifiedRuntime, structures};
@@ -41,9 +41,9 @@ fn take(
     via: usize,
     function: Function,
     arguments: Arguments,
-    call: impl Fn(*mut c_void, &OutParams) -> UrResult,
+    call: impl Fn(*mut c_void, &OutParams) -> ResultCode,
     words: impl FnOnce() -> [u64; REGISTERS],
-) -> UrResult {
+) -> ResultCode {
     let Callee::Function(real) = backend::callee(function, via) else {
         let words = words();
         // SAFETY: the arguments of this function, which has so many at most.

@@ -14,7 +14,7 @@ pub mod xpti;
 
 use std::ffi::{CStr, c_void};
 
-use urscope_schema::api::{Function, Table, UNIFIED_RUNTIME, UrResult};
+use urscope_schema::api::{Function, ResultCode, Table, UNIFIED_RUNTIME};
 
 use super::{Exported, Interface, Lookup, hooks};
 use crate::backend;
@@ -25,7 +25,7 @@ use crate::raw::args::row::{Call, Frame};
 pub(super) struct UnifiedRuntime;
 
 impl Interface for UnifiedRuntime {
-    fn call(&self, via: usize, function: Function, frame: Frame) -> UrResult {
+    fn call(&self, via: usize, function: Function, frame: Frame) -> ResultCode {
         if via == hooks::ABSENT {
             return exports::absent(function, frame);
         }

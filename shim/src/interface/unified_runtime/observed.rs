@@ -3,7 +3,7 @@
 //! The layers see such a call as one of [`crate::call`], with the same records. A layer's answer has no effect. Must
 //! not write to the caller's memory. Devices are not described, because the adapter cannot be asked.
 
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::Values;
 
 use super::structures::Structures;
@@ -37,7 +37,7 @@ impl Observed {
     }
 
     /// Shows the exit of the call to the layers.
-    pub(super) fn returns(self, result: UrResult, answers: Values) {
+    pub(super) fn returns(self, result: ResultCode, answers: Values) {
         match self.begun {
             Some(begun) => {
                 let _ = call::end::<false>(self.function, self.function.effect(), begun, result, Some(&answers));

@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering};
 use std::{cell::Cell, mem::ManuallyDrop, ptr::null_mut};
 
-use urscope_schema::api::{Function, UNIFIED_RUNTIME, UrResult, unified_runtime::VERSION};
+use urscope_schema::api::{Function, ResultCode, UNIFIED_RUNTIME, unified_runtime::VERSION};
 use urscope_schema::call::Values;
 use urscope_schema::trace::records::{EntryPoint, XPTI};
 
@@ -335,7 +335,7 @@ unsafe extern "C" fn call_ends(_: u16, _: *mut c_void, _: *mut c_void, instance:
     let Some(ended) = of_this_thread(|calls| calls.end(instance, Observed::record_exception)) else { return };
     // SAFETY: the `ur_result_t` of the call, if there is one.
     let result = unsafe { call.result.as_ref() };
-    let result = result.map_or(UrResult::UNKNOWN, |result| UrResult(*result));
+    let result = result.map_or(ResultCode::UNKNOWN, |result| ResultCode(*result));
     // SAFETY: the call has returned this result to the loader, and not yet to its caller.
     let answers = ended.out_params().map_or(Values::NONE, |out_params| unsafe { out_params.read(result) });
     ended.returns(result, answers);

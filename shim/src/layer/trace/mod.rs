@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{path::Path, sync::Arc};
 
-use urscope_schema::api::{Function, UrResult, demand::Nulls};
+use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::{Enter, Executed, Exit, Nanos, Values};
 use urscope_schema::trace::fxt;
 use urscope_schema::trace::records::{Device, EntryPoint, Exec, Found, Module, Named, Stack};
@@ -149,7 +149,7 @@ pub fn record_exit<const KNOWN: bool>(
     function: Function,
     call: u64,
     time: Nanos,
-    result: UrResult,
+    result: ResultCode,
     values: Option<&Values>,
 ) -> bool {
     thread::count_return();

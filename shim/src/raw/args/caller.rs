@@ -2,7 +2,7 @@
 //!
 //! Inputs are copied once, and answers are written once.
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 use urscope_schema::api::role::{
     DataSize, Desc, Event, InOutEvent, OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject, OutPointer,
     OutValue, OutValueSize, PhysicalMem, Pointer, Role, ValueSize,
@@ -98,11 +98,11 @@ impl ValueRole for OutBool {
 
 impl<V: ValueRole> Query<V> {
     /// Answers the query, as all `ur…GetInfo` do. `INVALID_SIZE` if the buffer is too small.
-    pub fn answer(self, bytes: &[u8]) -> Result<(), UrResult> {
+    pub fn answer(self, bytes: &[u8]) -> Result<(), ResultCode> {
         let value = self.value.0.address();
         if value != 0 {
             if self.size.0.0 < bytes.len() {
-                return Err(UrResult::INVALID_SIZE);
+                return Err(ResultCode::INVALID_SIZE);
             }
             let room = std::ptr::with_exposed_provenance_mut::<u8>(value);
             // SAFETY: the caller's buffer has `propSize` bytes, no fewer than these.
@@ -132,16 +132,16 @@ impl Received for Pointer {
 }
 
 /// Calls an adapter with an out-parameter; `None` if it reports success and writes no answer.
-pub fn receive<T: Received>(call: impl FnOnce(Arg<T::Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+pub fn receive<T: Received>(call: impl FnOnce(Arg<T::Out>) -> ResultCode) -> Result<Option<Arg<T>>, ResultCode> {
     receive_from(call)
 }
 
 /// Calls an adapter with an out-parameter for the event of a command; `None` as for [`receive`].
-pub fn receive_event(call: impl FnOnce(Arg<InOutEvent>) -> UrResult) -> Result<Option<Arg<Event>>, UrResult> {
+pub fn receive_event(call: impl FnOnce(Arg<InOutEvent>) -> ResultCode) -> Result<Option<Arg<Event>>, ResultCode> {
     receive_from(call)
 }
 
-fn receive_from<T: Role, Out: Role>(call: impl FnOnce(Arg<Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+fn receive_from<T: Role, Out: Role>(call: impl FnOnce(Arg<Out>) -> ResultCode) -> Result<Option<Arg<T>>, ResultCode> {
     let mut word = 0_u64;
     let result = call(Arg(Out::of_word((&raw mut word).expose_provenance() as u64)));
     // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
@@ -153,7 +153,7 @@ fn receive_from<T: Role, Out: Role>(call: impl FnOnce(Arg<Out>) -> UrResult) -> 
 }
 
 /// Queries an adapter for a `ur_bool_t`; false if it has no answer.
-pub fn receive_bool(call: impl FnOnce(Query<OutBool>) -> UrResult) -> bool {
+pub fn receive_bool(call: impl FnOnce(Query<OutBool>) -> ResultCode) -> bool {
     let mut answer = 0_u8;
     let value = Arg(OutBool((&raw mut answer).expose_provenance()));
     let result = call(Query { size: Arg(ValueSize(size_of_val(&answer))), value, size_ret: Arg(OutValueSize(0)) });
@@ -176,11 +176,11 @@ mod tests {
     fn a_success_without_an_answer_is_told_from_an_answer() {
         let receive_word = receive::<Event>(|out| {
             out.write(7);
-            UrResult::SUCCESS
+            ResultCode::SUCCESS
         });
         assert_eq!(receive_word.map(|event| event.map(Arg::get)), Ok(Some(Event(7))));
-        assert_eq!(receive::<Pointer>(|_| UrResult::SUCCESS), Ok(None));
-        assert_eq!(receive::<Pointer>(|_| UrResult::INVALID_VALUE), Err(UrResult::INVALID_VALUE));
+        assert_eq!(receive::<Pointer>(|_| ResultCode::SUCCESS), Ok(None));
+        assert_eq!(receive::<Pointer>(|_| ResultCode::INVALID_VALUE), Err(ResultCode::INVALID_VALUE));
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         let mut room = [9_u8; 4];
         let value = Arg(OutValue(room.as_mut_ptr().expose_provenance()));
         let query = |size| Query { size: Arg(ValueSize(size)), value, size_ret: Arg(OutValueSize(0)) };
-        assert_eq!(query(1).answer(&[1, 2]), Err(UrResult::INVALID_SIZE));
+        assert_eq!(query(1).answer(&[1, 2]), Err(ResultCode::INVALID_SIZE));
         assert_eq!(room, [9; 4]);
         assert_eq!(query(4).answer(&[1, 2]), Ok(()));
         assert_eq!(room, [1, 2, 9, 9]);

@@ -10,7 +10,7 @@
 use std::mem::MaybeUninit;
 
 use urscope_schema::api::role::{HandleBytes, OutParams};
-use urscope_schema::{api::Effect, api::UrResult, call::Values};
+use urscope_schema::{api::Effect, api::ResultCode, call::Values};
 
 use super::inputs::{Arguments, data_hashes};
 use super::umf_header::{UMF_SIZES, UmfHeader};
@@ -32,7 +32,7 @@ struct Variables {
 /// Makes a call with out-parameters of urscope's, copies its answers to the caller, and returns its result with the recorded values, if there
 /// are any.
 #[inline(always)]
-pub fn call(effect: Effect, of: &(impl RealCall + ?Sized)) -> (UrResult, Option<Values>) {
+pub fn call(effect: Effect, of: &(impl RealCall + ?Sized)) -> (ResultCode, Option<Values>) {
     let arguments = of.arguments();
     if !arguments.have_answers() && effect.opens().is_none() {
         return (of.make(), None);
@@ -79,7 +79,7 @@ impl ObservedOutParams {
     /// # Safety
     ///
     /// The call has just returned this result, and its caller's variables are still there.
-    pub unsafe fn read(&self, result: UrResult) -> Values {
+    pub unsafe fn read(&self, result: ResultCode) -> Values {
         let Self { arguments, extent } = self;
         let out = &arguments.out;
         if !result.is_success() {
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     /// Calls a function of four arguments in the place of `function`.
-    fn called(function: Function, words: [usize; 6], real: *mut c_void) -> (UrResult, Option<Values>) {
+    fn called(function: Function, words: [usize; 6], real: *mut c_void) -> (ResultCode, Option<Values>) {
         // SAFETY: the tests pass addresses of live variables to functions that take them.
         unsafe {
             let frame = Frame::new(words.as_ptr().cast(), words.as_ptr().cast());
@@ -287,27 +287,27 @@ mod tests {
 
     #[test]
     fn what_the_callee_wrote_reaches_the_caller() {
-        unsafe extern "C-unwind" fn real(_: usize, _: usize, pool: *mut usize) -> UrResult {
+        unsafe extern "C-unwind" fn real(_: usize, _: usize, pool: *mut usize) -> ResultCode {
             // SAFETY: a variable of the caller.
             unsafe { pool.write(7) };
-            UrResult::SUCCESS
+            ResultCode::SUCCESS
         }
         let mut variable = 1_usize;
         let words = [1, 0, (&raw mut variable).expose_provenance(), 0, 0, 0];
         let made = called(Function::urUSMPoolCreate, words, real as *mut c_void);
-        assert_eq!(made, (UrResult::SUCCESS, Some(Values { object: Some(7), ..Values::NONE })));
+        assert_eq!(made, (ResultCode::SUCCESS, Some(Values { object: Some(7), ..Values::NONE })));
         assert_eq!(variable, 7);
     }
 
     #[test]
     fn a_success_without_an_answer_leaves_the_caller_alone_and_is_no_answer() {
-        extern "C-unwind" fn real(_: usize, _: usize, _: usize, _: usize) -> UrResult {
-            UrResult::SUCCESS
+        extern "C-unwind" fn real(_: usize, _: usize, _: usize, _: usize) -> ResultCode {
+            ResultCode::SUCCESS
         }
         let (mut data, mut size) = (1_usize, 2_usize);
         let words = [1, 8, (&raw mut data).expose_provenance(), (&raw mut size).expose_provenance(), 0, 0];
         let made = called(Function::urIPCGetMemHandleExp, words, real as *mut c_void);
-        assert_eq!(made, (UrResult::SUCCESS, Some(Values::NONE)));
+        assert_eq!(made, (ResultCode::SUCCESS, Some(Values::NONE)));
         assert_eq!((data, size), (1, 2));
     }
 

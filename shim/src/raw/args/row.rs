@@ -10,7 +10,7 @@ use std::arch::naked_asm;
 use std::ffi::c_void;
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
-use urscope_schema::api::{Function, UrResult, role::*};
+use urscope_schema::api::{Function, ResultCode, role::*};
 #[allow(clippy::wildcard_imports, reason = "each interface has a macro for its rows")]
 use urscope_schema::*;
 
@@ -193,14 +193,14 @@ pub enum Callee {
     /// A C function with the signature of the row.
     Function(*mut c_void),
     /// A function of urscope, for a function of the adapter with this number.
-    Own(fn(Function, usize, Frame) -> UrResult, Function, usize),
+    Own(fn(Function, usize, Frame) -> ResultCode, Function, usize),
 }
 
 impl Callee {
     /// # Safety
     ///
     /// The frame has the arguments of a call of this function, and `stack` words on the stack.
-    unsafe fn call(self, frame: Frame, stack: usize) -> UrResult {
+    unsafe fn call(self, frame: Frame, stack: usize) -> ResultCode {
         match self {
             // SAFETY: the caller's promise.
             Self::Function(function) => unsafe { invoke(function, frame.registers, frame.stack, stack) },
@@ -218,10 +218,10 @@ pub trait RealCall {
     fn arguments_mut(&mut self) -> &mut Arguments;
 
     /// Makes the call with the arguments as they are.
-    fn make(&self) -> UrResult;
+    fn make(&self) -> ResultCode;
 
     /// Makes the call so that the callee writes its answers `to` these addresses.
-    fn make_redirected(&self, to: &OutParams) -> UrResult;
+    fn make_redirected(&self, to: &OutParams) -> ResultCode;
 }
 
 /// A call of a function whose arguments are in a [`Frame`].
@@ -276,12 +276,12 @@ impl RealCall for Call {
         &mut self.arguments
     }
 
-    fn make(&self) -> UrResult {
+    fn make(&self) -> ResultCode {
         // SAFETY: the promise of `new`.
         unsafe { self.callee.call(self.frame, Row::of(self.function()).stack) }
     }
 
-    fn make_redirected(&self, to: &OutParams) -> UrResult {
+    fn make_redirected(&self, to: &OutParams) -> ResultCode {
         let row = Row::of(self.function());
         let (mut registers, mut stack) = ([0; REGISTERS], [0; STACK_LIMIT]);
         // SAFETY: the promise of `new`; a row has no more words on the stack.
@@ -326,7 +326,7 @@ pub struct KnownCall<F> {
     call: F,
 }
 
-impl<F: Fn(&OutParams) -> UrResult> KnownCall<F> {
+impl<F: Fn(&OutParams) -> ResultCode> KnownCall<F> {
     /// The call with these arguments.
     #[inline(always)]
     pub const fn new(arguments: Arguments, call: F) -> Self {
@@ -334,7 +334,7 @@ impl<F: Fn(&OutParams) -> UrResult> KnownCall<F> {
     }
 }
 
-impl<F: Fn(&OutParams) -> UrResult> RealCall for KnownCall<F> {
+impl<F: Fn(&OutParams) -> ResultCode> RealCall for KnownCall<F> {
     #[inline(always)]
     fn arguments(&self) -> &Arguments {
         &self.arguments
@@ -346,12 +346,12 @@ impl<F: Fn(&OutParams) -> UrResult> RealCall for KnownCall<F> {
     }
 
     #[inline(always)]
-    fn make(&self) -> UrResult {
+    fn make(&self) -> ResultCode {
         (self.call)(&OutParams::NONE)
     }
 
     #[inline(always)]
-    fn make_redirected(&self, to: &OutParams) -> UrResult {
+    fn make_redirected(&self, to: &OutParams) -> ResultCode {
         (self.call)(to)
     }
 }
@@ -367,7 +367,7 @@ unsafe extern "C-unwind" fn invoke(
     registers: *const u64,
     stack: *const u64,
     count: usize,
-) -> UrResult {
+) -> ResultCode {
     naked_asm!(
         ".cfi_startproc",
         "push rbp",
@@ -418,9 +418,9 @@ mod tests {
             handle: IpcHandle,
             flags: u32,
             pointer: usize,
-        ) -> UrResult {
+        ) -> ResultCode {
             assert_eq!((context, device, flags, pointer), (1, 2, 3, 4));
-            UrResult((handle == IpcHandle::of_word(7)).into())
+            ResultCode((handle == IpcHandle::of_word(7)).into())
         }
         let (registers, stack) = ([1, 2, 3, 4, 5, 6_u64], [7, 0, 0, 0, 0, 0, 0, 0_u64]);
         // SAFETY: these are arguments of the function.
@@ -428,7 +428,7 @@ mod tests {
             let frame = Frame::new(registers.as_ptr(), stack.as_ptr());
             Call::new(Function::zeMemOpenIpcHandle, &NoReader, frame, Callee::Function(open as *mut c_void))
         };
-        assert_eq!(call.make(), UrResult(1));
+        assert_eq!(call.make(), ResultCode(1));
         let values = call.arguments().values();
         assert_eq!((values.context, values.device, values.flags), (Some(1), Some(2), Some(3)));
     }

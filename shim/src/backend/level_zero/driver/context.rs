@@ -2,7 +2,7 @@
 
 use std::ptr::{null, null_mut};
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use super::{ContextDesc, Driver, ZeHandle, structs::stype};
 
@@ -11,8 +11,8 @@ impl Driver {
     pub(crate) fn in_a_context(
         &self,
         device: ZeHandle,
-        attempt: impl FnOnce(ZeHandle) -> Result<(), UrResult>,
-    ) -> Result<(), UrResult> {
+        attempt: impl FnOnce(ZeHandle) -> Result<(), ResultCode>,
+    ) -> Result<(), ResultCode> {
         // SAFETY: `list` passes live variables.
         let drivers = list(|count, first| unsafe { self.drivers(count, first) })?;
         let is_its = |driver: &ZeHandle| {
@@ -23,7 +23,7 @@ impl Driver {
         // A sub-device is in no list: with one driver, it belongs to that.
         let of_device = drivers.iter().find(|driver| is_its(driver));
         let driver = of_device.or_else(|| drivers.first().filter(|_| drivers.len() == 1));
-        let driver = driver.copied().ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+        let driver = driver.copied().ok_or(ResultCode::UNSUPPORTED_FEATURE)?;
         let desc = ContextDesc { stype: stype::CONTEXT_DESC, next: null(), flags: 0 };
         let mut context = ZeHandle::NULL;
         // SAFETY: the description and the out-parameter are live variables.
@@ -36,7 +36,7 @@ impl Driver {
 }
 
 /// The list that a function returns in two calls: the first gives the number, the second the elements.
-fn list(ask: impl Fn(*mut u32, *mut ZeHandle) -> Result<(), UrResult>) -> Result<Vec<ZeHandle>, UrResult> {
+fn list(ask: impl Fn(*mut u32, *mut ZeHandle) -> Result<(), ResultCode>) -> Result<Vec<ZeHandle>, ResultCode> {
     let mut count = 0;
     ask(&raw mut count, null_mut())?;
     let mut found = vec![ZeHandle::NULL; count as usize];

@@ -2,13 +2,13 @@
 
 use std::ptr::null;
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use super::{super::handle_data::NATIVE_SIZE, Driver, EventDesc, IpcHandle, QueueDesc, ZeHandle, structs::stype};
 
 impl Driver {
     /// `zeEventCounterBasedCreate`. A `shared` event can be exported.
-    pub(crate) fn make_event(&self, context: ZeHandle, device: ZeHandle, shared: bool) -> Result<ZeHandle, UrResult> {
+    pub(crate) fn make_event(&self, context: ZeHandle, device: ZeHandle, shared: bool) -> Result<ZeHandle, ResultCode> {
         // Immediate and other lists, visible to the host.
         const FLAGS: u32 = 0b0111;
         const FLAG_IPC: u32 = 0b1000;
@@ -35,7 +35,7 @@ impl Driver {
     }
 
     /// `zeEventCounterBasedGetIpcHandle`
-    pub(crate) fn export_event(&self, event: ZeHandle) -> Result<IpcHandle, UrResult> {
+    pub(crate) fn export_event(&self, event: ZeHandle) -> Result<IpcHandle, ResultCode> {
         let mut handle = IpcHandle([0; NATIVE_SIZE]);
         // SAFETY: the out-parameter is a live variable.
         unsafe { self.get_event(event, &raw mut handle) }?;
@@ -43,7 +43,7 @@ impl Driver {
     }
 
     /// `zeEventCounterBasedOpenIpcHandle`
-    pub(crate) fn open_event(&self, context: ZeHandle, handle: IpcHandle) -> Result<ZeHandle, UrResult> {
+    pub(crate) fn open_event(&self, context: ZeHandle, handle: IpcHandle) -> Result<ZeHandle, ResultCode> {
         let mut event = ZeHandle::NULL;
         // SAFETY: the out-parameter is a live variable. A handle may hold anything: the driver checks it.
         unsafe { self.import_event(context, handle, &raw mut event) }?;
@@ -57,7 +57,7 @@ impl Driver {
     }
 
     /// `zeCommandListCreateImmediate`, for an in-order, asynchronous list.
-    pub(crate) fn make_list(&self, context: ZeHandle, device: ZeHandle) -> Result<ZeHandle, UrResult> {
+    pub(crate) fn make_list(&self, context: ZeHandle, device: ZeHandle) -> Result<ZeHandle, ResultCode> {
         const IN_ORDER: u32 = 2;
         const ASYNCHRONOUS: u32 = 2;
         // Every queue group can wait and signal: the first one is used.
@@ -71,7 +71,7 @@ impl Driver {
     }
 
     /// Appends to a list: wait for `first`, then signal `event`.
-    pub(crate) fn signal_after(&self, list: ZeHandle, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
+    pub(crate) fn signal_after(&self, list: ZeHandle, first: ZeHandle, event: ZeHandle) -> Result<(), ResultCode> {
         // SAFETY: there is one event, which the driver copies.
         unsafe { self.append_wait(list, 1, &raw const first) }?;
         // SAFETY: the driver made both.

@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use super::{super::handle_data::NATIVE_SIZE, AllocationProperties, Driver, IpcHandle, ZeHandle, structs::stype};
 
@@ -34,7 +34,7 @@ impl Driver {
     }
 
     /// The allocation that `pointer` lies in; an error if it lies in none. The driver only looks the address up.
-    pub(crate) fn block(&self, context: ZeHandle, pointer: usize) -> Result<Block, UrResult> {
+    pub(crate) fn block(&self, context: ZeHandle, pointer: usize) -> Result<Block, ResultCode> {
         let (mut base, mut size, mut device) = (null_mut(), 0, ZeHandle::NULL);
         let pointer = std::ptr::with_exposed_provenance(pointer);
         // SAFETY: the out-parameters are live variables, and any address may be asked for.
@@ -53,7 +53,7 @@ impl Driver {
     }
 
     /// `zeMemGetIpcHandle`
-    pub(crate) fn export(&self, context: ZeHandle, block: Block) -> Result<IpcHandle, UrResult> {
+    pub(crate) fn export(&self, context: ZeHandle, block: Block) -> Result<IpcHandle, ResultCode> {
         let mut handle = IpcHandle([0; NATIVE_SIZE]);
         // SAFETY: the out-parameter is a live variable; the driver looks the address up.
         unsafe { self.get_mem(context, std::ptr::with_exposed_provenance(block.base), &raw mut handle) }?;
@@ -67,15 +67,20 @@ impl Driver {
     }
 
     /// `zeMemOpenIpcHandle`
-    pub(crate) fn open(&self, context: ZeHandle, device: ZeHandle, handle: IpcHandle) -> Result<MappedBase, UrResult> {
+    pub(crate) fn open(
+        &self,
+        context: ZeHandle,
+        device: ZeHandle,
+        handle: IpcHandle,
+    ) -> Result<MappedBase, ResultCode> {
         let mut base = null_mut();
         // SAFETY: the out-parameter is a live variable. A handle may hold anything: the driver checks it.
         unsafe { self.open_mem(context, device, handle, 0, &raw mut base) }?;
-        if base.is_null() { Err(UrResult::UNKNOWN) } else { Ok(MappedBase(base.expose_provenance())) }
+        if base.is_null() { Err(ResultCode::UNKNOWN) } else { Ok(MappedBase(base.expose_provenance())) }
     }
 
     /// `zeMemCloseIpcHandle`
-    pub(crate) fn close(&self, context: ZeHandle, base: MappedBase) -> Result<(), UrResult> {
+    pub(crate) fn close(&self, context: ZeHandle, base: MappedBase) -> Result<(), ResultCode> {
         // SAFETY: the driver made this mapping.
         unsafe { self.close_mem(context, std::ptr::with_exposed_provenance(base.0)) }
     }

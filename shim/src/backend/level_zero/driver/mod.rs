@@ -6,7 +6,7 @@
 use std::{ffi::c_void, ptr::null_mut, sync::OnceLock};
 
 use libloading::os::unix::{Library, RTLD_LAZY};
-use urscope_schema::api::UrResult;
+use urscope_schema::api::ResultCode;
 
 use self::structs::{AllocationProperties, ContextDesc, EventDesc, PhysicalMemDesc, PhysicalMemProperties, QueueDesc};
 use super::result::ZeResult;
@@ -53,8 +53,8 @@ impl ZeHandle {
     }
 
     /// The handle; an error if the driver reported success and wrote none.
-    pub(crate) fn not_null(self) -> Result<Self, UrResult> {
-        if self == Self::NULL { Err(UrResult::UNKNOWN) } else { Ok(self) }
+    pub(crate) fn not_null(self) -> Result<Self, ResultCode> {
+        if self == Self::NULL { Err(ResultCode::UNKNOWN) } else { Ok(self) }
     }
 }
 
@@ -81,9 +81,9 @@ macro_rules! driver {
                 ///
                 /// As for the C function: pointers are those of live variables of the right size, and handles live.
                 #[allow(clippy::too_many_arguments, reason = "as many as the C function has")]
-                unsafe fn $name(&self, $($param: $type),*) -> Result<(), UrResult> {
+                unsafe fn $name(&self, $($param: $type),*) -> Result<(), ResultCode> {
                     // SAFETY: the caller's promise.
-                    self.$name.map_or(Err(UrResult::UNSUPPORTED_FEATURE), |function| unsafe { function($($param),*) }.ur())
+                    self.$name.map_or(Err(ResultCode::UNSUPPORTED_FEATURE), |function| unsafe { function($($param),*) }.ur())
                 }
             )*
         }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
 
-use urscope_schema::api::{UrResult, role::Pointer};
+use urscope_schema::api::{ResultCode, role::Pointer};
 
 use super::structs::{ExternalMemory, stype};
 use super::{Driver, PhysicalMemDesc, PhysicalMemProperties, ZeHandle};
@@ -10,7 +10,12 @@ use crate::raw::args::Arg;
 
 impl Driver {
     /// `zePhysicalMemCreate`, for memory that can be exported.
-    pub(crate) fn make_physical(&self, context: ZeHandle, device: ZeHandle, size: usize) -> Result<ZeHandle, UrResult> {
+    pub(crate) fn make_physical(
+        &self,
+        context: ZeHandle,
+        device: ZeHandle,
+        size: usize,
+    ) -> Result<ZeHandle, ResultCode> {
         self.physical(context, device, size, &ExternalMemory::new(stype::EXTERNAL_MEMORY_EXPORT_DESC, -1))
     }
 
@@ -22,7 +27,7 @@ impl Driver {
         device: ZeHandle,
         size: usize,
         descriptor: BorrowedFd<'_>,
-    ) -> Result<ZeHandle, UrResult> {
+    ) -> Result<ZeHandle, ResultCode> {
         let external = ExternalMemory::new(stype::EXTERNAL_MEMORY_IMPORT_FD, descriptor.as_raw_fd());
         self.physical(context, device, size, &external)
     }
@@ -33,7 +38,7 @@ impl Driver {
         device: ZeHandle,
         size: usize,
         external: &ExternalMemory,
-    ) -> Result<ZeHandle, UrResult> {
+    ) -> Result<ZeHandle, ResultCode> {
         let next = (&raw const *external).cast();
         let desc = PhysicalMemDesc { stype: stype::PHYSICAL_MEM_DESC, next, flags: 0, size };
         let mut made = ZeHandle::NULL;
@@ -43,7 +48,7 @@ impl Driver {
     }
 
     /// `zePhysicalMemGetProperties`, for a descriptor. Its owner is not specified.
-    pub(crate) fn export_physical(&self, context: ZeHandle, physical: ZeHandle) -> Result<RawFd, UrResult> {
+    pub(crate) fn export_physical(&self, context: ZeHandle, physical: ZeHandle) -> Result<RawFd, ResultCode> {
         let mut external = ExternalMemory::new(stype::EXTERNAL_MEMORY_EXPORT_FD, -1);
         let next = (&raw mut external).cast();
         let mut properties = PhysicalMemProperties { stype: stype::PHYSICAL_MEM_PROPERTIES, next, id: 0, size: 0 };
@@ -51,7 +56,7 @@ impl Driver {
         unsafe { self.physical_properties(context, physical, &raw mut properties) }?;
         // SAFETY: a live variable, read as volatile because the driver wrote to it through the chain.
         let descriptor = unsafe { (&raw const external.descriptor).read_volatile() };
-        if descriptor < 0 { Err(UrResult::INVALID_VALUE) } else { Ok(descriptor) }
+        if descriptor < 0 { Err(ResultCode::INVALID_VALUE) } else { Ok(descriptor) }
     }
 
     /// `zePhysicalMemDestroy`
@@ -68,14 +73,14 @@ impl Driver {
         size: usize,
         (physical, offset): (ZeHandle, usize),
         access: u32,
-    ) -> Result<(), UrResult> {
+    ) -> Result<(), ResultCode> {
         let at = std::ptr::with_exposed_provenance(at.get().0);
         // SAFETY: the address is the caller's of `urVirtualMemMap`, who reserved it.
         unsafe { self.map_physical(context, at, size, physical, offset, access) }
     }
 
     /// The smallest size of physical memory in bytes.
-    pub(crate) fn least_physical(&self, context: ZeHandle, device: ZeHandle) -> Result<usize, UrResult> {
+    pub(crate) fn least_physical(&self, context: ZeHandle, device: ZeHandle) -> Result<usize, ResultCode> {
         let mut page = 0;
         // SAFETY: the out-parameter is a live variable.
         unsafe { self.page_size(context, device, 1, &raw mut page) }?;

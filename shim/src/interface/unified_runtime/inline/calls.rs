@@ -7,7 +7,7 @@
 
 use std::{arch::naked_asm, ffi::c_void, sync::atomic::Ordering};
 
-use urscope_schema::api::{Function, UrResult};
+use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::ur_functions;
 
 use super::super::UnifiedRuntime;
@@ -73,8 +73,8 @@ unsafe extern "C-unwind" fn hook_of<const NUMBER: u32>() {
 }
 
 /// Takes the call of a hook.
-unsafe extern "C-unwind" fn take(number: u32, registers: *const u64, stack: *const u64) -> UrResult {
-    let Some((via, function)) = hooks::numbered(number) else { return UrResult::UNKNOWN };
+unsafe extern "C-unwind" fn take(number: u32, registers: *const u64, stack: *const u64) -> ResultCode {
+    let Some((via, function)) = hooks::numbered(number) else { return ResultCode::UNKNOWN };
     // SAFETY: the hook of this function was called, and has stored the registers; the other words are behind its return address.
     let frame = unsafe { Frame::new(registers, stack) };
     let outermost = if is_adapters_own(via) { None } else { Outermost::begin() };
