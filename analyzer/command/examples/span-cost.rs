@@ -11,9 +11,9 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 /// The two records of a get, as the library writes them in the Chrome form.
 const RECORDS: [&str; 2] = [
-    ",{\"ph\":\"B\",\"pid\":4242,\"tid\":4242,\"ts\":1000000.250,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
+    ",{\"ph\":\"B\",\"pid\":4242,\"tid\":4242,\"ts\":1000000.250,\"cat\":\"api\",\"name\":\"urIPCGetMemHandleExp\",\
      \"args\":{\"call\":100017,\"via\":1,\"context\":\"0x55d0c0dec0de\",\"pointer\":\"0x7f0000000000\",\"stack\":17}}\n",
-    ",{\"ph\":\"E\",\"pid\":4242,\"tid\":4242,\"ts\":1000003.125,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
+    ",{\"ph\":\"E\",\"pid\":4242,\"tid\":4242,\"ts\":1000003.125,\"cat\":\"api\",\"name\":\"urIPCGetMemHandleExp\",\
      \"args\":{\"call\":100017,\"result\":0,\"result_name\":\"UR_RESULT_SUCCESS\",\"data\":\"0x555500000000\",\
      \"data_size\":120,\"fingerprint\":\"0x5555555555555555\"}}\n",
 ];

@@ -45,7 +45,7 @@ impl Form {
 pub const FORMAT_VERSION: u32 = 3;
 
 /// The `cat` of call records.
-pub const CALL: &str = "ur";
+pub const CALL: &str = "api";
 
 /// The `cat` of calls that the runtime makes inside of a recorded one. Nothing judges them.
 pub const INNER: &str = "inner";

@@ -40,7 +40,7 @@ pub(super) fn pack(line: &[u8], base: u64, words: &mut Vec<u64>) -> Option<()> {
     scan.skip(b".")?;
     let nanos = (0..3).try_fold(0, |sum, _| Some(sum * 10 + scan.digit()?))?;
     let time = Nanos(base.saturating_add(micros.checked_mul(1000)?.checked_add(nanos)?));
-    scan.skip(br#","cat":"ur","name":""#)?;
+    scan.skip(br#","cat":"api","name":""#)?;
     let (name, rest) = scan.0.split_at_checked(memchr(b'"', scan.0)?)?;
     let function = Function::from_bytes(name)?;
     scan.0 = rest;
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    const ENTER: &str = r#"{"ph":"B","pid":42,"tid":43,"ts":234.567,"cat":"ur","name":"urIPCGetMemHandleExp","args":{"call":17,"via":1,"context":"0xc0de","pointer":"0x7f00"}}"#;
+    const ENTER: &str = r#"{"ph":"B","pid":42,"tid":43,"ts":234.567,"cat":"api","name":"urIPCGetMemHandleExp","args":{"call":17,"via":1,"context":"0xc0de","pointer":"0x7f00"}}"#;
 
     #[test]
     fn the_writers_form_is_taken() {

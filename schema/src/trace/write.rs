@@ -409,12 +409,12 @@ mod tests {
         let exit = Exit { function, call, tid, time: Nanos(5), result: ResultCode(45), values };
         assert_eq!(
             text(|line| line.enter(42, 1_000_000, &get())),
-            "{\"ph\":\"B\",\"pid\":42,\"tid\":43,\"ts\":234.567,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
+            "{\"ph\":\"B\",\"pid\":42,\"tid\":43,\"ts\":234.567,\"cat\":\"api\",\"name\":\"urIPCGetMemHandleExp\",\
              \"args\":{\"call\":17,\"via\":1,\"context\":\"0xc0de\",\"pointer\":\"0x7f00\"}}"
         );
         assert_eq!(
             text(|line| line.exit(42, 0, &exit)),
-            "{\"ph\":\"E\",\"pid\":42,\"tid\":43,\"ts\":0.005,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
+            "{\"ph\":\"E\",\"pid\":42,\"tid\":43,\"ts\":0.005,\"cat\":\"api\",\"name\":\"urIPCGetMemHandleExp\",\
              \"args\":{\"call\":17,\"result\":45,\"result_name\":\"UR_RESULT_ERROR_INVALID_ARGUMENT\",\
              \"data\":\"0x10\",\"data_size\":120,\"fingerprint\":\"0xffffffffffffffff\"}}",
             "an exit says its result twice"

@@ -168,8 +168,8 @@ fn what_is_not_ours_is_skipped_and_reported_with_its_position() {
     let bad = [
         &b"\n,{\"ph\":\"X\",\"name\":\"somebody else\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}"[..],
         b"\n,garbage",
-        b"\n,{\"ph\":\"B\",\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\"pid\":1,\"tid\":-1,\"ts\":1,\"args\":{\"call\":1}}",
-        b"\n,{\"ph\":\"E\",\"cat\":\"ur\",\"name\":\"urUSMFree\",\"pid\":1,\"tid\":1,\"ts\":1,\"args\":{\"call\":1}}",
+        b"\n,{\"ph\":\"B\",\"cat\":\"api\",\"name\":\"urIPCGetMemHandleExp\",\"pid\":1,\"tid\":-1,\"ts\":1,\"args\":{\"call\":1}}",
+        b"\n,{\"ph\":\"E\",\"cat\":\"api\",\"name\":\"urUSMFree\",\"pid\":1,\"tid\":1,\"ts\":1,\"args\":{\"call\":1}}",
         b"\n,\xff\xfe",
         b"\n\0\0\0",
         b"\n",

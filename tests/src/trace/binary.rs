@@ -78,7 +78,7 @@ impl File {
         let category = self.string(first >> 32 & 0xffff, &[]);
         // The third string of this text.
         let earlier = self.strings.range(..first >> 32 & 0xffff).filter(|(_, text)| **text == category).count();
-        let repeats = category == "ur" && earlier == 2;
+        let repeats = category == "api" && earlier == 2;
         let name = self.string(first >> 48, &[]);
         let phase = ["i", "C", "B", "E", "X"][(first >> 16 & 0xf) as usize];
         let mut args = Map::new();
@@ -100,7 +100,7 @@ impl File {
             rest = behind;
         }
         assert_eq!(rest.len(), usize::from(["C", "X"].contains(&phase)), "words behind the arguments of {name}");
-        if category == "ur" {
+        if category == "api" {
             let begins = phase == "B";
             if !repeats && !args.contains_key("call") && !args.contains_key("result") {
                 self.bases.insert((name.clone(), phase), args.clone());

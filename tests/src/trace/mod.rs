@@ -60,7 +60,7 @@ impl Trace {
 
     /// The begin ("B") or end ("E") records of calls.
     pub fn calls<'a>(&'a self, phase: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.records.iter().filter(move |record| record["ph"] == phase && record["cat"] == "ur")
+        self.records.iter().filter(move |record| record["ph"] == phase && record["cat"] == "api")
     }
 
     /// How many begin or end records of an entry point there are.
@@ -72,9 +72,9 @@ impl Trace {
     pub fn unfinished(&self) -> Vec<&str> {
         let mut open: BTreeMap<u64, &str> = BTreeMap::new();
         for record in &self.records {
-            if record["cat"] == "ur" && record["ph"] == "B" {
+            if record["cat"] == "api" && record["ph"] == "B" {
                 open.insert(call_number(record), record["name"].as_str().expect("a call has a name"));
-            } else if record["cat"] == "ur" && record["ph"] == "E" {
+            } else if record["cat"] == "api" && record["ph"] == "E" {
                 open.remove(&call_number(record));
             }
         }
@@ -93,7 +93,7 @@ impl Trace {
                 self.path.display()
             );
         }
-        for record in self.records.iter().filter(|record| record["cat"] == "ur") {
+        for record in self.records.iter().filter(|record| record["cat"] == "api") {
             let call = call_number(record);
             if record["ph"] == "B" {
                 let before = begun.insert(call, (record, false));

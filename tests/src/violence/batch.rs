@@ -11,7 +11,7 @@ use super::{counted::Counted, ledger, stage::Stage};
 use crate::{Outcome, Trace, perfetto, trace};
 
 /// What must be loaded by Perfetto: all calls, and how many of them have no end.
-const SLICES: &str = "select count(*) as calls, coalesce(sum(dur = -1), 0) as open from slice where category = 'ur'";
+const SLICES: &str = "select count(*) as calls, coalesce(sum(dur = -1), 0) as open from slice where category = 'api'";
 
 /// Some violent ends, of consecutive seeds.
 #[derive(Clone, Debug)]
@@ -258,7 +258,7 @@ fn remove_returns_without_begin(trace: &mut Trace) {
 /// the thread, and a call.
 fn correct_records_of_parent(trace: &mut Trace) {
     let pid = trace.pid();
-    let differs = |record: &&mut Value| record["pid"] != pid || record["cat"] == "ur" && record["tid"] != pid;
+    let differs = |record: &&mut Value| record["pid"] != pid || record["cat"] == "api" && record["tid"] != pid;
     for record in trace.records.iter_mut().filter(differs).take(2) {
         (record["pid"], record["tid"]) = (pid.into(), pid.into());
     }

@@ -23,7 +23,7 @@ fn inner(trace: &Trace) -> Vec<(String, String)> {
     let of = |record: &Value, field: &str| record[field].as_str().expect("a text").to_owned();
     let mut open: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
     let mut found = Vec::new();
-    for record in trace.records.iter().filter(|record| record["cat"] == "ur" || record["cat"] == "inner") {
+    for record in trace.records.iter().filter(|record| record["cat"] == "api" || record["cat"] == "inner") {
         let stack = open.entry(record["tid"].as_u64().expect("a thread")).or_default();
         if record["ph"] == "E" {
             let begun = stack.pop().unwrap_or_else(|| panic!("an end without a begin: {record}"));
@@ -37,7 +37,7 @@ fn inner(trace: &Trace) -> Vec<(String, String)> {
         }
         if record["cat"] == "inner" {
             let outer =
-                stack.iter().rev().find(|outer| outer["cat"] == "ur").expect("an inner call is inside of a call");
+                stack.iter().rev().find(|outer| outer["cat"] == "api").expect("an inner call is inside of a call");
             assert_eq!(record["args"]["inside"], outer["args"]["call"], "{record}");
             assert!(record["args"].get("call").is_none(), "{record}");
             found.push((of(record, "name"), of(outer, "name")));

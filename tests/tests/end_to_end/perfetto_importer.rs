@@ -6,9 +6,9 @@ use urscope_tests::perfetto::{self, Opinion};
 
 const GOOD: &str = r#"[
 {"ph":"M","name":"process_name","pid":7,"tid":7,"args":{"name":"one"}}
-,{"ph":"B","pid":7,"tid":7,"ts":1.000,"cat":"ur","name":"whole","args":{}}
-,{"ph":"E","pid":7,"tid":7,"ts":2.500,"cat":"ur","name":"whole","args":{}}
-,{"ph":"B","pid":7,"tid":8,"ts":3.000,"cat":"ur","name":"begun","args":{}}"#;
+,{"ph":"B","pid":7,"tid":7,"ts":1.000,"cat":"api","name":"whole","args":{}}
+,{"ph":"E","pid":7,"tid":7,"ts":2.500,"cat":"api","name":"whole","args":{}}
+,{"ph":"B","pid":7,"tid":8,"ts":3.000,"cat":"api","name":"begun","args":{}}"#;
 
 fn opinion_on(text: &str, queries: &[&str]) -> Opinion {
     let folder = tempfile::tempdir().expect("no temporary folder");

@@ -173,8 +173,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let header = serde_json::to_string(&Header { format: 1, pid: 7, ..Header::default() }).unwrap();
         let record = |name, args: &str| format!(r#"{{"ph":"M","name":"{name}","pid":7,"tid":7,"args":{args}}}"#);
-        let enter = r#"{"ph":"B","pid":7,"tid":7,"ts":1.000,"cat":"ur","name":"urUSMDeviceAlloc","args":{"call":1}}"#;
-        let exit = r#"{"ph":"E","pid":7,"tid":7,"ts":2.000,"cat":"ur","name":"urUSMDeviceAlloc","args":{"call":1,"result":0}}"#;
+        let enter = r#"{"ph":"B","pid":7,"tid":7,"ts":1.000,"cat":"api","name":"urUSMDeviceAlloc","args":{"call":1}}"#;
+        let exit = r#"{"ph":"E","pid":7,"tid":7,"ts":2.000,"cat":"api","name":"urUSMDeviceAlloc","args":{"call":1,"result":0}}"#;
         let lines = [record("urscope_header", &header), enter.into(), exit.into(), record("urscope_footer", "{}")];
         let path = folder.path().join("urscope-app-7-1.json");
         fs::write(&path, format!("[\n{}\n]", lines.join("\n,"))).unwrap();

@@ -56,8 +56,8 @@ fn put_trace(workspace: &Workspace, path: &str, run: &str, pid: u32) {
     let text = format!(
         r#"[
 {{"ph":"M","name":"urscope_header","pid":{pid},"tid":{pid},"args":{{"format":1,"run":"{run}","pid":{pid},"host":"h"}}}}
-,{{"ph":"B","name":"urIPCGetMemHandleExp","cat":"ur","pid":{pid},"tid":{pid},"ts":1.0,"args":{{"call":1,"pointer":"0x10"}}}}
-,{{"ph":"E","name":"urIPCGetMemHandleExp","cat":"ur","pid":{pid},"tid":{pid},"ts":2.0,"args":{{"call":1,"result":0,"data":"0x20","data_size":8,"fingerprint":"0x77"}}}}
+,{{"ph":"B","name":"urIPCGetMemHandleExp","cat":"api","pid":{pid},"tid":{pid},"ts":1.0,"args":{{"call":1,"pointer":"0x10"}}}}
+,{{"ph":"E","name":"urIPCGetMemHandleExp","cat":"api","pid":{pid},"tid":{pid},"ts":2.0,"args":{{"call":1,"result":0,"data":"0x20","data_size":8,"fingerprint":"0x77"}}}}
 "#
     );
     fs::write(path, text).unwrap();

@@ -221,7 +221,7 @@ fn only_the_traces_of_the_run_are_analyzed() {
     let workspace = Workspace::new();
     // The script writes a trace as the library does, with one call that has not returned.
     let header = r#"{"ph":"M","name":"urscope_header","pid":PID,"tid":PID,"args":{"format":1,"run":"RUN","pid":PID,"host":"h"}}"#;
-    let call = r#"{"ph":"B","name":"urIPCPutMemHandleExp","cat":"ur","pid":PID,"tid":PID,"ts":1.0,"args":{"call":1}}"#;
+    let call = r#"{"ph":"B","name":"urIPCPutMemHandleExp","cat":"api","pid":PID,"tid":PID,"ts":1.0,"args":{"call":1}}"#;
     fs::write(workspace.path().join("trace"), format!("[\n{header}\n,{call}\n")).unwrap();
     let script = "sed \"s/RUN/$URSCOPE_RUN/; s/PID/$$/g\" trace >\"$URSCOPE_DIR/urscope-sh-$$-1.json\"; echo $$";
     for _ in 0..2 {
@@ -242,7 +242,7 @@ fn only_the_traces_of_the_run_are_analyzed() {
 const ONE_CALL: &str = r#"cat >"$URSCOPE_DIR/urscope-sh-$$-1.json" <<END
 [
 {"ph":"M","name":"urscope_header","pid":$$,"tid":$$,"args":{"format":1,"run":"$URSCOPE_RUN","pid":$$,"host":"h"}}
-,{"ph":"B","name":"urIPCPutMemHandleExp","cat":"ur","pid":$$,"tid":$$,"ts":1.0,"args":{"call":1}}
+,{"ph":"B","name":"urIPCPutMemHandleExp","cat":"api","pid":$$,"tid":$$,"ts":1.0,"args":{"call":1}}
 END
 "#;
 

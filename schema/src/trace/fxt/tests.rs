@@ -271,7 +271,7 @@ fn a_call_in_the_context_of_the_one_before_is_read() {
     let whole = words_of(|to| write::enter(&enter(65, values(1)), to));
     let later = enter(66, Values { pointer: Some(2), ..Values::NONE });
     let mut later = words_of(|to| write::short_enter(later.function, later.time, &later.values, to));
-    // The second of the strings with the text `ur`.
+    // The second of the strings with the text `api`.
     later[0] += 1 << 32;
     let words = [whole.clone(), later.clone(), vec![UNWRITTEN], later].concat();
     let (mut before, mut at) = (Before::default(), 0);
