@@ -322,7 +322,8 @@ roles! {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandleBytes {
-    words: [u64; 8],
+    /// Its bytes, in the order of the machine.
+    pub words: [u64; 8],
 }
 
 impl Role for HandleBytes {

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod backend;
+mod bad_calls;
 mod binary_form;
 mod browser;
 mod call_counts;

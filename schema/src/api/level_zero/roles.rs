@@ -57,7 +57,8 @@ roles! {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcHandle {
-    words: [u64; 8],
+    /// Its bytes, in the order of the machine.
+    pub words: [u64; 8],
 }
 
 impl Role for IpcHandle {

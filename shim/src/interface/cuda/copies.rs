@@ -1,8 +1,6 @@
 //! Copies of rows by the CUDA driver, whose arguments stand in a structure.
 
-use std::ptr::with_exposed_provenance;
-
-use urscope_schema::call::Values;
+use crate::raw::memory::checked::{Plain, read};
 
 /// One side of a `CUDA_MEMCPY2D` (`cuda.h`).
 #[repr(C)]
@@ -55,6 +53,11 @@ struct Copy3d {
     depth: u64,
 }
 
+// SAFETY: integers.
+unsafe impl Plain for Copy2d {}
+// SAFETY: as above.
+unsafe impl Plain for Copy3d {}
+
 /// `CU_MEMORYTYPE_DEVICE` and `CU_MEMORYTYPE_UNIFIED`.
 const DEVICE: u32 = 2;
 const UNIFIED: u32 = 4;
@@ -86,33 +89,16 @@ pub(super) struct Row {
     pub(super) length: u64,
 }
 
-impl Row {
-    /// Adds it to the arguments of the copy.
-    pub(super) fn enter(self, values: &mut Values) {
-        (values.pointer, values.source, values.size) = (self.to, self.from, Some(self.length));
-    }
+/// The first row of the `CUDA_MEMCPY2D` at an address.
+pub(super) fn first_row_2d(copy: usize) -> Option<Row> {
+    let Copy2d { from, to, width, .. } = read(copy)?;
+    Some(Row { to: to.address(), from: from.address(), length: width })
 }
 
-/// The first row of a copy.
-///
-/// # Safety
-///
-/// `copy` is the address of a `CUDA_MEMCPY2D`.
-pub(super) unsafe fn first_row_2d(copy: usize) -> Row {
-    // SAFETY: the caller's promise.
-    let Copy2d { from, to, width, .. } = unsafe { with_exposed_provenance::<Copy2d>(copy).read_unaligned() };
-    Row { to: to.address(), from: from.address(), length: width }
-}
-
-/// The first row of a copy.
-///
-/// # Safety
-///
-/// `copy` is the address of a `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER`.
-pub(super) unsafe fn first_row_3d(copy: usize) -> Row {
-    // SAFETY: the caller's promise.
-    let Copy3d { from, to, width, .. } = unsafe { with_exposed_provenance::<Copy3d>(copy).read_unaligned() };
-    Row { to: to.address(), from: from.address(), length: width }
+/// The first row of the `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER` at an address.
+pub(super) fn first_row_3d(copy: usize) -> Option<Row> {
+    let Copy3d { from, to, width, .. } = read(copy)?;
+    Some(Row { to: to.address(), from: from.address(), length: width })
 }
 
 #[cfg(test)]
@@ -127,8 +113,6 @@ mod tests {
         (words[9], words[10], words[15], words[17]) = (100, 10, 1, 0x2000);
         (words[22], words[23], words[24]) = (7, 4, 2);
         let address = words.as_ptr().expose_provenance();
-        // SAFETY: so many words are a `CUDA_MEMCPY3D`.
-        let row = unsafe { first_row_3d(address) };
-        assert_eq!(row, Row { to: None, from: Some(0x1000 + 1200 + 3), length: 7 });
+        assert_eq!(first_row_3d(address), Some(Row { to: None, from: Some(0x1000 + 1200 + 3), length: 7 }));
     }
 }

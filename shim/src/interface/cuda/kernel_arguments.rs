@@ -9,6 +9,8 @@ use std::mem::MaybeUninit;
 use std::ptr::{null_mut, with_exposed_provenance};
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence};
 
+use crate::raw::memory::checked::{read, words};
+
 type ParamInfo = unsafe extern "C" fn(usize, usize, *mut usize, *mut usize) -> c_int;
 
 /// The driver's functions that tell the size of a parameter: of a `CUfunction`, and of a `CUkernel`, which libcudart passes to a launch in
@@ -43,6 +45,9 @@ pub(super) unsafe fn set_param_info(functions: [*mut c_void; 2]) {
 
 /// The most parameters of a kernel that is looked into.
 const MAX_PARAMETERS: usize = 120;
+
+/// More bytes than the arguments of a kernel may have (CUDA C++ Programming Guide: 32,764).
+const MAX_BUFFER: usize = 1 << 15;
 
 /// The size of a word.
 const SIZE: usize = size_of::<u64>();
@@ -202,21 +207,15 @@ unsafe fn word(address: usize) -> usize {
     unsafe { with_exposed_provenance::<usize>(address).read_unaligned() }
 }
 
-/// Address and size of the buffer that a list of options names; `None` if it has options that this does not know.
-///
-/// # Safety
-///
-/// As for [`word`], of a list of options.
-unsafe fn buffer(extra: usize) -> Option<(usize, usize)> {
+/// Address and size of the buffer that a list of options names; `None` if it has options that this does not know, or cannot be read.
+fn buffer(extra: usize) -> Option<(usize, usize)> {
     let (mut address, mut size) = (0, 0);
     for place in (extra..).step_by(2 * SIZE) {
-        // SAFETY: the caller's promise; a value follows each option but the end.
-        let (option, value) = unsafe { (word(place), || word(place + SIZE)) };
-        match option {
+        let value = || read::<usize>(place + SIZE);
+        match read(place)? {
             END => break,
-            BUFFER => address = value(),
-            // SAFETY: the driver is about to read the size.
-            BUFFER_SIZE => size = unsafe { word(value()) },
+            BUFFER => address = value()?,
+            BUFFER_SIZE => size = read(value()?)?,
             _ => return None,
         }
     }
@@ -226,8 +225,6 @@ unsafe fn buffer(extra: usize) -> Option<(usize, usize)> {
 /// Shows `visit` the aligned words of the arguments of a launch of `kernel`; false if it is not known where they are. `params` is 0 or the
 /// address of the list of their addresses, and `extra` is 0 or that of a list of options.
 pub(super) fn each_word(kernel: usize, params: usize, extra: usize, visit: &mut dyn FnMut(u64)) -> bool {
-    // SAFETY: the caller of the launch passes as many words to the driver.
-    let mut visit_all = |from: usize, words| (0..words).for_each(|at| visit(unsafe { word(from + at * SIZE) } as u64));
     if params != 0 {
         let mut parameters = Parameters::none();
         if !find(kernel, &mut parameters) {
@@ -235,13 +232,16 @@ pub(super) fn each_word(kernel: usize, params: usize, extra: usize, visit: &mut 
         }
         let words = parameters.words().iter().enumerate().filter(|(_, words)| **words > 0);
         for (index, words) in words {
-            // SAFETY: the caller of the launch passes a list of the addresses of all arguments to the driver.
-            visit_all(unsafe { word(params + index * SIZE) }, usize::from(*words));
+            // SAFETY: the driver knows the kernel, and is about to read the address of each argument in the list, and as many words there.
+            unsafe {
+                let from = word(params + index * SIZE);
+                (0..usize::from(*words)).for_each(|at| visit(word(from + at * SIZE) as u64));
+            }
         }
     } else if extra != 0 {
-        // SAFETY: the caller of the launch passes the list to the driver.
-        let Some((buffer, size)) = (unsafe { buffer(extra) }) else { return false };
-        visit_all(buffer, size / SIZE);
+        let Some((buffer, size)) = buffer(extra).filter(|(_, size)| *size <= MAX_BUFFER) else { return false };
+        let read = words(buffer, size / SIZE).map(|word| visit(word as u64)).count();
+        return read == size / SIZE;
     }
     true
 }

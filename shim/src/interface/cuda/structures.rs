@@ -7,8 +7,10 @@ use urscope_schema::api::role::{HandleBytes, Role as _, Sources};
 use urscope_schema::call::Values;
 use urscope_schema::handle::descriptor_data;
 
-use super::{allocation, copies, kernel_arguments};
+use super::copies::{self, Row};
+use super::{allocation, kernel_arguments};
 use crate::raw::args::{inputs::of_file, out_params, reader::Reader};
+use crate::raw::memory::checked::read;
 
 /// The offset of `requestedHandleTypes` in a `CUmemAllocationProp`.
 const HANDLE_TYPES: usize = 4;
@@ -22,19 +24,16 @@ impl Reader for Structures {
         for (kind, word) in sources.structures.iter() {
             let address = word as usize;
             match kind {
-                // SAFETY: the caller passes one of these to the driver, which is about to read it.
-                structures::COPY_2D => unsafe { copies::first_row_2d(address) }.enter(values),
-                // SAFETY: as above.
-                structures::COPY_3D => unsafe { copies::first_row_3d(address) }.enter(values),
+                structures::COPY_2D => enter(copies::first_row_2d(address), values),
+                structures::COPY_3D => enter(copies::first_row_3d(address), values),
                 structures::ALLOCATION_PROPERTIES => {
-                    let types = with_exposed_provenance::<u32>(address + HANDLE_TYPES);
-                    // SAFETY: as above.
-                    values.flags = Some(u64::from(unsafe { types.read_unaligned() }));
+                    values.flags = read::<u32>(address.wrapping_add(HANDLE_TYPES)).map(u64::from);
                 }
                 structures::IMPORTED if is_descriptor(sources) => values.data = Some(descriptor_data(word as u32)),
                 structures::IMPORTED | structures::IMPORTED_POINTER => {
-                    // SAFETY: as above, a handle of so many bytes.
-                    unsafe { with_exposed_provenance::<HandleBytes>(address).read_unaligned() }.enter(values);
+                    if let Some(words) = read(address) {
+                        HandleBytes { words }.enter(values);
+                    }
                 }
                 _ => {}
             }
@@ -75,6 +74,13 @@ impl Reader for Structures {
 
     fn forget_kernels(&self) {
         kernel_arguments::forget_kernels();
+    }
+}
+
+/// Adds the first row of a copy to its arguments.
+fn enter(row: Option<Row>, values: &mut Values) {
+    if let Some(Row { to, from, length }) = row {
+        (values.pointer, values.source, values.size) = (to, from, Some(length));
     }
 }
 

@@ -1,13 +1,15 @@
 //! The extensions of Level Zero's structures, in the `pNext` chain, that export or import a descriptor, or tell
 //! whether a driver's handles begin with tables.
 //!
-//! The driver walks the same chain. Only the first words of each member are read, and the flags or the descriptor of
-//! the extensions that have them.
+//! The driver walks the same chain, or may leave it alone: a `pNext` that leads nowhere ends it. Only the first words of each member are read,
+//! and the flags or the descriptor of the extensions that have them.
 
 use urscope_schema::api::level_zero::constants::{
     DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED, DRIVER_DDI_HANDLES_EXT_PROPERTIES,
     EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD,
 };
+
+use crate::raw::memory::checked::read;
 
 /// The most members of a chain that are read. The driver refuses a circular chain.
 const CHAIN_LIMIT: usize = 64;
@@ -26,28 +28,16 @@ pub(super) struct Extension {
 }
 
 impl Extension {
-    /// The first extension of the structure at `address`; `None` if there is none, or for null.
-    ///
-    /// # Safety
-    ///
-    /// `address` is null or a structure with `stype` and `pNext`, and so is each `pNext` (`ze_api.h`).
-    pub(super) unsafe fn of(address: usize) -> Option<Self> {
-        let kinds = [EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_IMPORT_FD, EXTERNAL_MEMORY_EXPORT_FD];
-        // SAFETY: the caller's promise.
-        unsafe { Self::first(address, &kinds) }
+    /// The first extension of the structure at `address`, which begins with `stype` and `pNext`; `None` if there is none, or for null.
+    pub(super) fn of(address: usize) -> Option<Self> {
+        Self::first(address, &[EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_IMPORT_FD, EXTERNAL_MEMORY_EXPORT_FD])
     }
 
     /// The first extension of these kinds.
-    ///
-    /// # Safety
-    ///
-    /// As for [`of`](Self::of).
-    unsafe fn first(mut address: usize, kinds: &[u64]) -> Option<Self> {
+    fn first(mut address: usize, kinds: &[u64]) -> Option<Self> {
         for _ in 0..CHAIN_LIMIT {
-            // SAFETY: the caller's promise.
-            address = unsafe { next(address) }?;
-            // SAFETY: as above; every structure begins with its type.
-            let kind = u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() });
+            address = next(address)?;
+            let kind = read::<u32>(address)?.into();
             if kinds.contains(&kind) {
                 return Some(Self { kind, address });
             }
@@ -56,46 +46,27 @@ impl Extension {
     }
 
     /// The descriptor of the extension; `None` for an extension without one, or for an invalid number.
-    ///
-    /// # Safety
-    ///
-    /// The extension that [`of`](Self::of) found is still there.
-    pub(super) unsafe fn descriptor(self) -> Option<u32> {
+    pub(super) fn descriptor(self) -> Option<u32> {
         if self.kind == EXTERNAL_MEMORY_EXPORT_DESC {
             return None;
         }
-        let place = std::ptr::with_exposed_provenance::<i32>(self.address + DESCRIPTOR);
-        // SAFETY: the caller's promise; the two other kinds have a descriptor there.
-        u32::try_from(unsafe { place.read_unaligned() }).ok()
+        u32::try_from(read::<i32>(self.address.wrapping_add(DESCRIPTOR))?).ok()
     }
 }
 
-/// Whether a driver's handles begin with its tables, from its properties.
-///
-/// # Safety
-///
-/// `properties` is null or the address of a `ze_driver_properties_t`, as for [`Extension::of`].
-pub(super) unsafe fn have_tables(properties: usize) -> bool {
-    // SAFETY: the caller's promise.
-    let extension = unsafe { Extension::first(properties, &[DRIVER_DDI_HANDLES_EXT_PROPERTIES]) };
-    let Some(Extension { address, .. }) = extension else { return false };
-    // SAFETY: as above; a structure of this type has its flags there.
-    let flags = unsafe { std::ptr::with_exposed_provenance::<u32>(address + FLAGS).read_unaligned() };
-    flags & DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED != 0
+/// Whether a driver's handles begin with its tables, from its properties, a `ze_driver_properties_t`.
+pub(super) fn have_tables(properties: usize) -> bool {
+    let extension = Extension::first(properties, &[DRIVER_DDI_HANDLES_EXT_PROPERTIES]);
+    let flags = extension.and_then(|extension| read::<u32>(extension.address.wrapping_add(FLAGS)));
+    flags.is_some_and(|flags| flags & DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED != 0)
 }
 
 /// The `pNext` of a structure; `None` for null.
-///
-/// # Safety
-///
-/// As for [`Extension::of`].
-unsafe fn next(address: usize) -> Option<usize> {
+fn next(address: usize) -> Option<usize> {
     if address == 0 {
         return None;
     }
-    // SAFETY: the caller's promise.
-    let next = unsafe { std::ptr::with_exposed_provenance::<usize>(address + NEXT).read_unaligned() };
-    Some(next).filter(|next| *next != 0)
+    read(address.wrapping_add(NEXT)).filter(|next| *next != 0)
 }
 
 #[cfg(test)]
@@ -124,13 +95,10 @@ mod tests {
         let import = structure(EXTERNAL_MEMORY_IMPORT_FD, 0, 7);
         let other = structure(0x2_0001, address(&import), 0);
         let first = structure(0x15, address(&other), 0);
-        // SAFETY: structures that live.
-        let found = unsafe { Extension::of(address(&first)) }.unwrap();
+        let found = Extension::of(address(&first)).unwrap();
         assert_eq!(found.kind, EXTERNAL_MEMORY_IMPORT_FD);
-        // SAFETY: as above.
-        assert_eq!(unsafe { found.descriptor() }, Some(7));
-        // SAFETY: as above.
-        assert_eq!([address(&import), 0].map(|address| unsafe { Extension::of(address) }), [None; 2]);
+        assert_eq!(found.descriptor(), Some(7));
+        assert_eq!([address(&import), 0].map(|address| Extension::of(address)), [None; 2]);
     }
 
     #[test]
@@ -139,10 +107,8 @@ mod tests {
         let refused = structure(EXTERNAL_MEMORY_EXPORT_FD, 0, -1);
         for extension in [export, refused] {
             let first = structure(0x15, address(&extension), 0);
-            // SAFETY: structures that live.
-            let found = unsafe { Extension::of(address(&first)) }.unwrap();
-            // SAFETY: as above.
-            assert_eq!(unsafe { found.descriptor() }, None);
+            let found = Extension::of(address(&first)).unwrap();
+            assert_eq!(found.descriptor(), None);
         }
     }
 
@@ -151,18 +117,15 @@ mod tests {
         for flags in [0, 1, 2] {
             let said = Structure { flags, ..structure(DRIVER_DDI_HANDLES_EXT_PROPERTIES, 0, 0) };
             let properties = structure(1, address(&said), 0);
-            // SAFETY: structures that live.
-            assert_eq!(unsafe { have_tables(address(&properties)) }, flags == 1);
+            assert_eq!(have_tables(address(&properties)), flags == 1);
         }
-        // SAFETY: nothing is read.
-        assert!(!unsafe { have_tables(0) });
+        assert!(!have_tables(0));
     }
 
     #[test]
     fn a_chain_in_a_circle_is_left() {
         let mut first = structure(0x15, 0, 0);
         first.next = address(&first);
-        // SAFETY: a structure that lives.
-        assert_eq!(unsafe { Extension::of(address(&first)) }, None);
+        assert_eq!(Extension::of(address(&first)), None);
     }
 }

@@ -315,8 +315,7 @@ unsafe extern "C" fn properties(driver: *mut c_void, about: *mut c_void, via: us
     let Some(real) = real else { return LEVEL_ZERO.result(ResultCode::UNSUPPORTED_FEATURE) };
     // SAFETY: the caller's promise, passed on.
     let result = unsafe { real(driver, about) };
-    // SAFETY: the driver has just walked the chain of the structure.
-    if result.is_success() && unsafe { extensions::have_tables(about.expose_provenance()) } {
+    if result.is_success() && extensions::have_tables(about.expose_provenance()) {
         // SAFETY: the driver has this extension, and this is its handle.
         unsafe { handle_tables::replace_in_handle(via, driver) };
     }

@@ -10,6 +10,7 @@ use urscope_schema::handle::descriptor_data;
 
 use super::extensions::Extension;
 use crate::raw::args::{inputs::of_file, reader::Reader};
+use crate::raw::memory::checked::read;
 
 /// The offset of the size in a `ze_physical_mem_desc_t`, after the flags and 4 bytes of padding.
 const PHYSICAL_SIZE: usize = 24;
@@ -28,21 +29,18 @@ impl Reader for Structures {
             let address = word as usize;
             match kind {
                 structures::IPC_HANDLES if sources.count > 0 => {
-                    // SAFETY: the caller passes a list of so many IPC handles to the driver, which is about to read them.
-                    unsafe { with_exposed_provenance::<IpcHandle>(address).read_unaligned() }.enter(values);
+                    if let Some(words) = read(address) {
+                        IpcHandle { words }.enter(values);
+                    }
                 }
                 structures::EXTENDED | structures::EXPORTING | structures::PHYSICAL_DESC => {
-                    // SAFETY: the caller passes the structure to the driver, which is about to walk its chain.
-                    let extension = unsafe { Extension::of(address) };
+                    let extension = Extension::of(address);
                     values.property = extension.map(|extension| extension.kind);
                     if let Some(import) = extension.filter(|extension| extension.kind == EXTERNAL_MEMORY_IMPORT_FD) {
-                        // SAFETY: as above.
-                        values.data = unsafe { import.descriptor() }.map(descriptor_data);
+                        values.data = import.descriptor().map(descriptor_data);
                     }
                     if kind == structures::PHYSICAL_DESC {
-                        let size = with_exposed_provenance::<u64>(address + PHYSICAL_SIZE);
-                        // SAFETY: as above.
-                        values.size = Some(unsafe { size.read_unaligned() });
+                        values.size = read(address.wrapping_add(PHYSICAL_SIZE));
                     }
                 }
                 _ => {}
@@ -56,8 +54,7 @@ impl Reader for Structures {
             let descriptor = match kind {
                 // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeMemGetIpcHandle`), which begins with it.
                 structures::OUT_IPC_HANDLE => Some(unsafe { with_exposed_provenance::<u32>(address).read_unaligned() }),
-                // SAFETY: the caller passed the structure, whose chain the driver has walked.
-                structures::EXPORTING => unsafe { Extension::of(address).and_then(|extension| extension.descriptor()) },
+                structures::EXPORTING => Extension::of(address).and_then(Extension::descriptor),
                 _ => continue,
             };
             (values.data, values.fingerprint) = (descriptor.map(descriptor_data), descriptor.and_then(of_file));
@@ -65,16 +62,13 @@ impl Reader for Structures {
     }
 
     fn asks_for_descriptor(&self, sources: &Sources) -> bool {
-        // SAFETY: the caller passes the structure to the driver, which is about to walk its chain.
-        let extension = unsafe { Extension::of(sources.structures.get(structures::EXPORTING) as usize) };
+        let extension = Extension::of(sources.structures.get(structures::EXPORTING) as usize);
         extension.is_some_and(|extension| extension.kind == EXTERNAL_MEMORY_EXPORT_FD)
     }
 
     fn makes_synchronous(&self, sources: &Sources) -> bool {
         let desc = sources.structures.get(structures::QUEUE_DESC) as usize;
-        // SAFETY: the caller has passed a `ze_command_queue_desc_t` to the driver, which has read it.
-        let mode = || unsafe { with_exposed_provenance::<u32>(desc + QUEUE_MODE).read_unaligned() };
-        desc != 0 && mode() == SYNCHRONOUS
+        desc != 0 && read(desc.wrapping_add(QUEUE_MODE)) == Some(SYNCHRONOUS)
     }
 
     fn makes_list(&self, sources: &Sources) -> bool {

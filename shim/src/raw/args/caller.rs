@@ -14,9 +14,7 @@ impl Arg<OpenedData> {
     /// A copy of the caller's handle data; `None` for a null pointer, or if the data is longer than any backend's, or
     /// shorter than its size says.
     pub fn copy(self, size: Arg<DataSize>) -> Option<Vec<u8>> {
-        // SAFETY: the caller passes handle data (as to `urIPCOpenMemHandleExp`), which is read if it has a size of
-        // adapters' data.
-        unsafe { handle_data::read(self.0.0, size.0.0, <[u8]>::to_vec) }
+        handle_data::read(self.0.0, size.0.0, <[u8]>::to_vec)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reads the caller's memory before a hooked call is passed on.
 //!
-//! The adapter is about to read the same memory. Only the first few words of structures and lists are read, never more
-//! than the caller declares. Handle data, whose size the adapter checks first, has its own module (`handle_data`).
+//! The callee is about to read the same memory, if it accepts the call: so addresses are not trusted. Only the first few words of structures
+//! and lists are read, never more than the caller declares. Handle data, whose size the adapter checks first, has its own module
+//! (`handle_data`).
 
 #![expect(clippy::inline_always, reason = "the effect decides which parts a call needs")]
 
@@ -12,6 +13,7 @@ use urscope_schema::handle::{descriptor_in, file_fingerprint, named_fingerprint}
 
 use super::umf_header::{UMF_SIZES, UmfHeader};
 use super::{AdapterHandle, Arg, handle_data, reader::Reader};
+use crate::raw::memory::checked::{read, words};
 use crate::raw::{files::open_file, processes::process, threads::recent_data::hashes_of};
 
 /// The offset of the flags in every description, after a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
@@ -42,12 +44,7 @@ impl Inputs {
     #[inline]
     pub fn device(&self) -> Option<Arg<Device>> {
         let Sources { device, devices, count, .. } = self.sources;
-        let handle = if devices != 0 && count > 0 {
-            // SAFETY: the caller passes a list of so many handles to the adapter, which is about to read them.
-            unsafe { std::ptr::with_exposed_provenance::<usize>(devices).read_unaligned() }
-        } else {
-            device
-        };
+        let handle = if count > 0 { words(devices, 1).next() } else { None }.unwrap_or(device);
         Some(Arg(Device(handle))).filter(|_| handle != 0)
     }
 
@@ -67,9 +64,7 @@ impl Inputs {
     #[inline]
     pub fn lists(&self) -> impl Iterator<Item = usize> + Clone {
         let (lists, count) = self.reader.lists(&self.sources);
-        let first = std::ptr::with_exposed_provenance::<usize>(lists);
-        // SAFETY: the caller passes a list of so many handles to the driver, which is about to read them.
-        (0..count).map(move |place| unsafe { first.add(place).read_unaligned() })
+        words(lists, count)
     }
 
     /// The queue or command list that a call which has succeeded has created.
@@ -103,9 +98,7 @@ impl Inputs {
         if events == 0 {
             return Some(event).filter(|event| *event != 0 && wanted(*event));
         }
-        let list = std::ptr::with_exposed_provenance::<usize>(events);
-        // SAFETY: the caller passes a list of so many handles to the adapter, which is about to read them.
-        (0..count as usize).map(|at| unsafe { list.add(at).read_unaligned() }).find(|event| wanted(*event))
+        words(events, count as usize).find(|event| wanted(*event))
     }
 
     /// Adds what the caller passes by reference: the flags of a description, the first of the devices, and what the interface reads.
@@ -113,15 +106,10 @@ impl Inputs {
     fn describe(&self, values: &mut Values) {
         let Sources { desc, devices, count, structures, .. } = self.sources;
         if desc != 0 {
-            let flags = std::ptr::with_exposed_provenance::<u32>(desc + FLAGS);
-            // SAFETY: the caller passes a description there to the adapter, which is about to read it. All kinds have their flags behind
-            // `stype` and `pNext`.
-            values.flags = Some(u64::from(unsafe { flags.read_unaligned() }));
+            values.flags = read::<u32>(desc.wrapping_add(FLAGS)).map(u64::from);
         }
         if devices != 0 && count > 0 {
-            let first = std::ptr::with_exposed_provenance::<u64>(devices);
-            // SAFETY: the caller passes a list of so many handles to the adapter, which is about to read them.
-            values.device = Some(unsafe { first.read_unaligned() });
+            values.device = read(devices);
         }
         if !structures.is_empty() {
             self.reader.describe(&self.sources, values);
@@ -197,8 +185,7 @@ impl Arguments {
         let values = &mut self.values;
         self.inputs.describe(values);
         if let Some((data, size)) = handle_data {
-            // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
-            let hashes = unsafe { handle_data::read(data, size, hashes_of) };
+            let hashes = handle_data::read(data, size, hashes_of);
             values.fingerprint = hashes.map(|(fingerprint, _)| fingerprint);
             values.value = hashes.and_then(|(_, checksum)| checksum).or(values.value);
             if values.fingerprint.is_some() && UMF_SIZES.contains(&size) {

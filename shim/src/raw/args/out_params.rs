@@ -65,8 +65,8 @@ impl ObservedOutParams {
     /// Those of a call that begins.
     pub fn of(arguments: Arguments) -> Self {
         let extent = |(data, size)| {
-            // SAFETY: the caller passes handle data to the adapter, which reads it if it has such a size.
-            unsafe { handle_data::read(data, size, |bytes| extent_at(bytes.as_ptr().expose_provenance(), size)) }
+            // SAFETY: so many bytes.
+            handle_data::read(data, size, |bytes| unsafe { extent_at(bytes.as_ptr().expose_provenance(), size) })
         };
         let opened = arguments.data().filter(|_| arguments.function().effect().opens().is_some());
         let extent = opened.and_then(extent).flatten();
@@ -106,8 +106,7 @@ fn copy(arguments: &Arguments, room: &mut MaybeUninit<[u8; handle_data::SIZE_LIM
     let to = room.as_mut_ptr().cast::<u8>();
     // SAFETY: the buffer is large enough, and does not overlap the caller's memory.
     let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
-    // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size of adapters' data.
-    unsafe { handle_data::read(data, size, copy) }.map(|()| (to.expose_provenance(), size))
+    handle_data::read(data, size, copy).map(|()| (to.expose_provenance(), size))
 }
 
 /// The first byte of the copy that the callee has changed: without urscope, the caller's would have changed.
@@ -119,8 +118,7 @@ fn overwritten(arguments: &Arguments, (copy, size): (usize, usize)) -> Option<u6
     let first = |bytes: &[u8]| {
         if bytes == copy { None } else { bytes.iter().zip(copy).position(|(caller, callee)| caller != callee) }
     };
-    // SAFETY: the caller passes handle data to the adapter, which has read it if it has a size of adapters' data.
-    unsafe { handle_data::read(data, size, first) }.flatten().map(|first| first as u64)
+    handle_data::read(data, size, first).flatten().map(|first| first as u64)
 }
 
 /// The number of bytes from the exported address on that the driver maps, from libumf's header in the opened data: the

@@ -1,9 +1,9 @@
-//! Reads the process's own memory without faults: the kernel copies it, and reports unmapped addresses.
+//! Reads structures of the interpreter, which another thread may change or free.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{ffi::c_void, mem::MaybeUninit};
 
-use crate::raw::processes::process;
+use crate::raw::memory::checked;
 
 /// Whether the kernel refuses the call: because of a seccomp filter, or without support.
 static REFUSED: AtomicBool = AtomicBool::new(false);
@@ -21,26 +21,12 @@ fn read(from: usize, to: &mut [MaybeUninit<u8>]) -> Option<&[u8]> {
 
 /// Fills `to` with several parts of the memory in order; `None` if not all of it can be read.
 pub(super) fn read_parts<'a>(parts: &[libc::iovec], to: &'a mut [MaybeUninit<u8>]) -> Option<&'a [u8]> {
-    let local = libc::iovec { iov_base: to.as_mut_ptr().cast::<c_void>(), iov_len: to.len() };
-    // SAFETY: the kernel writes into `to` only, and fails for unmapped parts.
-    let read = unsafe {
-        libc::process_vm_readv(
-            process::cached_id() as libc::pid_t,
-            &raw const local,
-            1,
-            parts.as_ptr(),
-            parts.len() as libc::c_ulong,
-            0,
-        )
-    };
-    if read < 0 && std::io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
+    let copied = checked::copy(parts, to);
+    if copied == Err(checked::Failure::Refused) {
         REFUSED.store(true, Ordering::Relaxed);
     }
-    if !usize::try_from(read).is_ok_and(|read| read == to.len()) {
-        return None;
-    }
-    // SAFETY: the kernel has written all of it.
-    Some(unsafe { std::slice::from_raw_parts(to.as_ptr().cast(), to.len()) })
+    // SAFETY: all of it is set.
+    copied.ok().map(|()| unsafe { to.assume_init_ref() })
 }
 
 /// The word at an address.
