@@ -8,7 +8,7 @@ use crate::examples::rules;
 use crate::live_equals_offline::same_while_it_runs;
 
 /// The number of correct programs of each test. Of each mistake there is one program.
-const CORRECT: u64 = 10;
+const CORRECT: u64 = 6;
 
 fn is_judged_right(program: Program) {
     if let Some(discovery) = program.play() {
@@ -124,7 +124,8 @@ const OTHERWISE: [(&str, &str, &str); 17] = [
     ("use-after-free", "Bad", "v1 returns success for what the driver refuses"),
 ];
 
-/// The traces on the pages of the rules. Those of a thing that no program in SYCL does are left out.
+/// The traces on the pages of the rules. Those of a thing that no program in SYCL does are left out. Of those that both adapters can play, v1 has
+/// every third.
 fn traces_of_rules_happen(stage: Stage, at_least: usize) {
     let happens = |rule: &str, trace: &str, scenario: &str| {
         let on_v1 = |why: &str| why.starts_with("v1");
@@ -133,7 +134,13 @@ fn traces_of_rules_happen(stage: Stage, at_least: usize) {
         !otherwise && (stage == Stage::V2 || !["physical", "event"].iter().any(|kind| scenario.contains(kind)))
     };
     let mut played = 0;
-    for rule in rules() {
+    for (place, rule) in rules().into_iter().enumerate() {
+        if stage == Stage::V1
+            && !place.is_multiple_of(3)
+            && !OTHERWISE.iter().any(|it| it.0 == rule && it.2.starts_with("v1"))
+        {
+            continue;
+        }
         let page = run::urscope(&["explain", &rule]).stdout;
         for (trace, expected) in [("Bad", vec![rule.as_str()]), ("Good", vec![])] {
             let (_, scenario) = page.split_once(&format!("# {trace} trace\n")).expect("every page has two traces");
@@ -170,7 +177,7 @@ fn traces_of_rules_happen(stage: Stage, at_least: usize) {
 
 #[test]
 fn traces_of_rules_happen_on_v1() {
-    traces_of_rules_happen(Stage::V1, 38);
+    traces_of_rules_happen(Stage::V1, 10);
 }
 
 #[test]

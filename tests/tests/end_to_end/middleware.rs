@@ -136,7 +136,7 @@ fn memory_of_the_program_that_is_closed_too_early_is_found_beside_intel_shmem() 
 #[test]
 fn oneccl_is_right_and_clean() {
     // `scripts/clients` runs the other combinations of release and exchange, too.
-    for name in ["oneCCL, sockets", "oneCCL, no exchange", "oneCCL 2022.2, pidfd"] {
+    for name in ["oneCCL, sockets", "oneCCL 2022.2, pidfd"] {
         each_call_is_recorded(&clean(name));
     }
 }
