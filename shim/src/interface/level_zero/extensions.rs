@@ -98,7 +98,7 @@ mod tests {
         let found = Extension::of(address(&first)).unwrap();
         assert_eq!(found.kind, EXTERNAL_MEMORY_IMPORT_FD);
         assert_eq!(found.descriptor(), Some(7));
-        assert_eq!([address(&import), 0].map(|address| Extension::of(address)), [None; 2]);
+        assert_eq!([address(&import), 0].map(Extension::of), [None; 2]);
     }
 
     #[test]

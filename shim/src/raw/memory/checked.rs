@@ -95,8 +95,8 @@ pub(crate) fn fill(address: usize, to: &mut [MaybeUninit<u8>]) -> bool {
     if address.wrapping_sub(to.as_ptr().addr()) < STACK {
         // SAFETY: `to` is a variable of this thread, and this the part of the stack above it.
         unsafe {
-            with_exposed_provenance::<MaybeUninit<u8>>(address).copy_to_nonoverlapping(to.as_mut_ptr(), to.len())
-        };
+            with_exposed_provenance::<MaybeUninit<u8>>(address).copy_to(to.as_mut_ptr(), to.len());
+        }
         return true;
     }
     address != 0 && is_copied(address, to)
@@ -108,8 +108,8 @@ fn is_copied(address: usize, to: &mut [MaybeUninit<u8>]) -> bool {
     if copied == Err(Failure::Refused) {
         // SAFETY: the callee is about to read it.
         unsafe {
-            with_exposed_provenance::<MaybeUninit<u8>>(address).copy_to_nonoverlapping(to.as_mut_ptr(), to.len())
-        };
+            with_exposed_provenance::<MaybeUninit<u8>>(address).copy_to(to.as_mut_ptr(), to.len());
+        }
     }
     copied != Err(Failure::NotThere)
 }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_is_not_mapped_cannot_be_read() {
-        let on_the_heap = vec![1_u64, 2, 3];
+        let on_the_heap = Box::new([1_u64, 2, 3]);
         let here = [4_u64, 5];
         let (heap, stack) = (on_the_heap.as_ptr().expose_provenance(), here.as_ptr().expose_provenance());
         assert_eq!([read(heap + 8), read(stack + 8)], [Some(2_u64), Some(5)]);
