@@ -96,9 +96,9 @@ fn a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came() {
         }
         return;
     }
-    let listener = passing::listen();
+    let (listener, number) = passing::listen();
     let mut peer = Peer::start(this_test!(), "producer");
-    peer.send(&std::process::id().to_ne_bytes());
+    peer.send(&number.to_ne_bytes());
     let (socket, _) = listener.accept().unwrap();
     let [count] = peer.receive();
     for index in 1..=count {

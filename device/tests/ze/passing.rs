@@ -17,17 +17,19 @@ pub(crate) fn fetch(process: u32, number: i32) -> OwnedFd {
     }
 }
 
-/// A socket that the other process connects to: its address has the number of this process.
-pub(crate) fn listen() -> UnixListener {
-    UnixListener::bind_addr(&address(std::process::id())).unwrap()
+/// A socket that the other process connects to, and its number: that of this thread, which is that of one test.
+pub(crate) fn listen() -> (UnixListener, u32) {
+    // SAFETY: it takes nothing.
+    let number = unsafe { libc::gettid() } as u32;
+    (UnixListener::bind_addr(&address(number)).unwrap(), number)
 }
 
-pub(crate) fn connect(process: u32) -> UnixStream {
-    UnixStream::connect_addr(&address(process)).unwrap()
+pub(crate) fn connect(number: u32) -> UnixStream {
+    UnixStream::connect_addr(&address(number)).unwrap()
 }
 
-fn address(process: u32) -> SocketAddr {
-    SocketAddr::from_abstract_name(format!("urscope-device-test-{process}")).unwrap()
+fn address(number: u32) -> SocketAddr {
+    SocketAddr::from_abstract_name(format!("urscope-device-test-{number}")).unwrap()
 }
 
 /// Sends a descriptor in a message (SCM_RIGHTS, unix(7)), as oneCCL and libfabric do.

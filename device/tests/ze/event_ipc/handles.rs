@@ -93,9 +93,9 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
         pipe.receive::<1>();
         return;
     }
-    let listener = passing::listen();
+    let (listener, number) = passing::listen();
     let mut peer = Peer::start(this_test!(), "producer");
-    peer.send(&std::process::id().to_ne_bytes());
+    peer.send(&number.to_ne_bytes());
     let (socket, _) = listener.accept().unwrap();
     let [(of_event, first), (of_pool, second)] = [(); 2].map(|()| {
         let (file, data) = (passing::receive(&socket), peer.receive());
