@@ -43,6 +43,9 @@ macro_rules! tables {
             }
         }
 
+        /// All interfaces, in the order of their numbers ([`Function::interface_number`]).
+        pub static INTERFACES: &[&Interface] = &[$(&super::$interface::INTERFACE,)*];
+
         #[expect(non_camel_case_types, reason = "the names are those of the folders")]
         enum InterfaceNumber {
             $($interface,)*

@@ -17,6 +17,8 @@ pub struct ResultCode(pub u32);
 pub struct Interface {
     /// Its name.
     pub name: &'static str,
+    /// The libraries that carry out its calls or pass them on.
+    pub libraries: &'static [Library],
     /// Its result codes. The first is that of success, 0 in every interface.
     pub results: &'static [NamedResult],
     /// Whether its header writes result codes in hexadecimal.
@@ -62,6 +64,38 @@ pub struct Words {
     pub changed_bytes: &'static str,
     /// How a program sees why a call was refused, as part of a list; empty if there is no way.
     pub reason: &'static str,
+}
+
+/// A library of an interface.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    /// How its file name begins.
+    pub begins: &'static str,
+    /// Whose calls it makes.
+    pub calls: Calls,
+    /// Whether programs open a device with it.
+    pub opens_devices: bool,
+}
+
+/// For whom a library calls hooked functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// For itself: its calls are part of one that a program has made.
+    Own,
+    /// For its caller.
+    Forwarded,
+}
+
+impl Library {
+    /// One with which programs open a device.
+    pub(super) const fn of(begins: &'static str, calls: Calls) -> Self {
+        Self { begins, calls, opens_devices: true }
+    }
+
+    /// One with which they do not.
+    pub(super) const fn part(begins: &'static str, calls: Calls) -> Self {
+        Self { begins, calls, opens_devices: false }
+    }
 }
 
 /// A result code.

@@ -46,7 +46,7 @@ pub mod role {
 
 pub use cuda::INTERFACE as CUDA;
 pub use effect::Effect;
-pub use function::{Function, Table};
-pub use interface::{Interface, Promise, ResultCode};
+pub use function::{Function, INTERFACES, Table};
+pub use interface::{Calls, Interface, Library, Promise, ResultCode};
 pub use level_zero::INTERFACE as LEVEL_ZERO;
 pub use unified_runtime::INTERFACE as UNIFIED_RUNTIME;

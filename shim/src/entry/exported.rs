@@ -75,10 +75,7 @@ pub unsafe extern "C" fn function<const NUMBER: usize>() {
 #[unsafe(naked)]
 unsafe extern "C" fn find() {
     naked_asm!(
-        "mov r11, qword ptr [rip + urscope_variables@GOTTPOFF]",
-        "mov r10, qword ptr [rsp]",
-        "mov qword ptr fs:[r11], r10",
-        "mov qword ptr fs:[r11 + 8], rsp",
+        crate::store_caller!(),
         "push r9",
         "push r8",
         "push rcx",

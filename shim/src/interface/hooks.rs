@@ -33,10 +33,7 @@ pub(crate) fn numbered(number: u32) -> Option<(usize, Function)> {
 unsafe extern "C-unwind" fn enter() {
     naked_asm!(
         ".cfi_startproc",
-        "mov r11, qword ptr [rip + urscope_variables@GOTTPOFF]",
-        "mov r10, qword ptr [rsp]",
-        "mov qword ptr fs:[r11], r10",
-        "mov qword ptr fs:[r11 + 8], rsp",
+        crate::store_caller!(),
         "push r9",
         ".cfi_adjust_cfa_offset 8",
         "push r8",

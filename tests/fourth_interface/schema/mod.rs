@@ -5,7 +5,7 @@ pub mod roles;
 #[macro_use]
 pub mod rows;
 
-use super::interface::{Interface, Promise, Promises, ResultCode, Shareable, Words};
+use super::interface::{Calls, Interface, Library, Promise, Promises, ResultCode, Shareable, Words};
 use crate::handle::Kind;
 
 /// `hipEventInterprocess`.
@@ -14,6 +14,7 @@ const EVENT_INTERPROCESS: u64 = 4;
 /// The interface.
 pub static INTERFACE: Interface = Interface {
     name: "HIP",
+    libraries: &[Library::of("libamdhip64.", Calls::Own)],
     results: results::RESULTS,
     hex_results: false,
     shareable: &[Shareable::by_flag(

@@ -13,15 +13,14 @@ use std::{fs, fs::File, process};
 
 use object::{Object as _, ObjectSymbol as _};
 use rustix::time::{ClockId, clock_gettime};
+use urscope_schema::api::INTERFACES;
 use urscope_schema::trace::process_times::{STATE, TraceState};
 
 use super::book::Key;
 use super::descendants::{innermost, numbers_below, stat};
 
-/// How the names of the libraries begin that a program opens a GPU with. The loader of Unified Runtime may be in libsycl, from the start
-/// of the program on: an adapter may be there for some moments only.
-const LOADERS: [&str; 6] =
-    ["libsycl.so", "libur_loader.so", "libur_adapter_", "libze_loader.so", "libcuda.so", "liburscope_cuda.so"];
+/// The stand-in of the CUDA driver.
+const STAND_IN: &str = "liburscope_cuda.so";
 
 /// How long it is at least from one look to the next.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
@@ -169,7 +168,9 @@ fn file_of(line: &str) -> &Path {
 }
 
 fn is_loader(name: &str) -> bool {
-    LOADERS.iter().any(|loader| name.starts_with(loader))
+    let libraries = INTERFACES.iter().flat_map(|interface| interface.libraries);
+    let mut loaders = libraries.filter(|library| library.opens_devices).map(|library| library.begins);
+    name.starts_with(STAND_IN) || loaders.any(|loader| name.starts_with(loader))
 }
 
 #[cfg(test)]

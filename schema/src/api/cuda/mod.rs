@@ -11,7 +11,7 @@ pub mod structures;
 #[macro_use]
 pub mod rows;
 
-use super::interface::{Interface, Promise, Promises, ResultCode, Shareable, Words};
+use super::interface::{Calls, Interface, Library, Promise, Promises, ResultCode, Shareable, Words};
 use crate::handle::{Kind, UsmType};
 
 /// All types of handles that memory may be made for.
@@ -20,6 +20,7 @@ const HANDLE_TYPES: u64 = 0xf;
 /// The interface.
 pub static INTERFACE: Interface = Interface {
     name: "CUDA",
+    libraries: &[Library::of("libcuda.so", Calls::Own)],
     results: results::RESULTS,
     hex_results: false,
     shareable: &[

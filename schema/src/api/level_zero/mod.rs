@@ -12,12 +12,13 @@ pub mod structures;
 #[macro_use]
 pub mod rows;
 
-use super::interface::{Interface, Promise, Promises, ResultCode, Shareable, Words};
+use super::interface::{Calls, Interface, Library, Promise, Promises, ResultCode, Shareable, Words};
 use crate::handle::Kind;
 
 /// The interface.
 pub static INTERFACE: Interface = Interface {
     name: "Level Zero",
+    libraries: &[Library::of("libze_", Calls::Forwarded)],
     results: results::RESULTS,
     hex_results: true,
     shareable: &[

@@ -8,7 +8,7 @@ pub mod structures;
 pub mod rows;
 
 use super::effect::Effect;
-use super::interface::{DefinedFlags, Interface, Promises, ResultCode, Shareable, Words};
+use super::interface::{Calls, DefinedFlags, Interface, Library, Promises, ResultCode, Shareable, Words};
 use crate::handle::{Kind, UsmType};
 
 /// The version whose functions have the signatures of the rows: 0.12, in all releases from 2025.2 to 2026.2.
@@ -20,6 +20,14 @@ const IPC_MEM: u64 = constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC as u64;
 /// The interface. The other ones are described by how they differ from it.
 pub static INTERFACE: Interface = Interface {
     name: "Unified Runtime",
+    // Its loader may be in libsycl, and is there from the start of a program on: an adapter may be there for some moments only.
+    libraries: &[
+        Library::of("libur_", Calls::Own),
+        Library::of("libsycl.", Calls::Own),
+        Library::part("libpi_", Calls::Own),
+        // Adapters and programs use it.
+        Library::part("libumf.", Calls::Forwarded),
+    ],
     results: results::RESULTS,
     hex_results: false,
     shareable: &[

@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use urscope_schema::api::{Calls, INTERFACES};
+
 use super::{stack, unwound_callers};
 use crate::raw::threads::{mutex::Mutex, variables};
 use crate::raw::{signals::interruptions, symbols::modules};
@@ -22,16 +24,8 @@ pub enum Owner {
     Forwarder,
 }
 
-/// The prefixes of the file names of other libraries than the program's.
-const LIBRARIES: [(&str, Owner); 7] = [
-    ("libur_", Owner::Runtime),
-    ("libumf.", Owner::Forwarder),
-    ("libsycl.", Owner::Runtime),
-    ("liburscope", Owner::Runtime),
-    ("libze_", Owner::Forwarder),
-    ("libpi_", Owner::Runtime),
-    ("libcuda.so", Owner::Runtime),
-];
+/// How the file names of urscope's libraries begin.
+const OWN: &str = "liburscope";
 
 /// The most libraries in the cache. Others are looked up at every call.
 pub const LIBRARY_LIMIT: usize = 64;
@@ -141,7 +135,15 @@ fn look_up(address: usize) -> (Owner, Option<usize>) {
 }
 
 fn of_file(name: &str) -> Owner {
-    LIBRARIES.iter().find(|(begins, _)| name.starts_with(begins)).map_or(Owner::Program, |(_, owner)| *owner)
+    if name.starts_with(OWN) {
+        return Owner::Runtime;
+    }
+    let mut libraries = INTERFACES.iter().flat_map(|interface| interface.libraries);
+    match libraries.find(|library| name.starts_with(library.begins)).map(|library| library.calls) {
+        None => Owner::Program,
+        Some(Calls::Own) => Owner::Runtime,
+        Some(Calls::Forwarded) => Owner::Forwarder,
+    }
 }
 
 #[cfg(test)]

@@ -41,6 +41,18 @@ global_asm!(
     ".popsection",
 );
 
+/// Instructions of a naked function: store the return address and its place. They change r10 and r11.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! store_caller {
+    () => {
+        "mov r11, qword ptr [rip + urscope_variables@GOTTPOFF]
+        mov r10, qword ptr [rsp]
+        mov qword ptr fs:[r11], r10
+        mov qword ptr fs:[r11 + 8], rsp"
+    };
+}
+
 /// Instructions of a naked function: store the return address, and jump to `$to`, which must have the signature of
 /// the function.
 #[macro_export]
@@ -48,10 +60,7 @@ global_asm!(
 macro_rules! note_caller {
     ($to:path) => {
         std::arch::naked_asm!(
-            "mov r11, qword ptr [rip + urscope_variables@GOTTPOFF]",
-            "mov r10, qword ptr [rsp]",
-            "mov qword ptr fs:[r11], r10",
-            "mov qword ptr fs:[r11 + 8], rsp",
+            $crate::store_caller!(),
             "jmp {to}",
             to = sym $to,
         )
