@@ -61,6 +61,17 @@ pub struct Executed {
     pub access: Access,
 }
 
+/// The host of a process knows, or can find out, that all commands have completed which the process enqueued before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// The kernel's number of the thread that waited.
+    pub tid: u32,
+    /// When its wait had returned.
+    pub time: Nanos,
+    /// Whether a kernel, or something else whose accesses are not looked into, was enqueued since the wait before.
+    pub kernels: bool,
+}
+
 /// What a command did with bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {

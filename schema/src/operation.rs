@@ -184,6 +184,9 @@ pub const SOURCE: u64 = 2;
 /// In the flags of a launch: its arguments could not be read, so that it is not known what it accesses.
 pub const UNKNOWN: u64 = 4;
 
+/// In the flags of a command: a kernel, or something else that is not looked into, was enqueued before, and the host has not waited since.
+pub const BEHIND_KERNEL: u64 = 8;
+
 /// A command that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
@@ -198,6 +201,8 @@ pub struct Command {
     pub is_not_host: [bool; 2],
     /// The context of its queue.
     pub context: Option<u64>,
+    /// Whether it is a kernel, or may have to wait for one that was enqueued before.
+    pub behind_kernel: bool,
 }
 
 /// A command of a command list that is executed, on memory which has ended since the command was appended.
@@ -319,7 +324,9 @@ impl Operation {
             Effect::Enqueues(_) | Effect::Performs(_) | Effect::Launches(_) => {
                 let is_not_host = [ACCESSED, SOURCE].map(|bit| values.flags().is_some_and(|flags| flags & bit != 0));
                 let (writes, reads) = (pointer(), values.source());
-                Self::Enqueue(Command { writes, reads, size: size(), is_not_host, context: context() })
+                let behind_kernel =
+                    function.effect().launches() || values.flags().is_some_and(|flags| flags & BEHIND_KERNEL != 0);
+                Self::Enqueue(Command { writes, reads, size: size(), is_not_host, context: context(), behind_kernel })
             }
             Effect::Executes(_) => {
                 let of = |address: Option<u64>, bit| {
@@ -344,6 +351,7 @@ impl Operation {
             | Effect::Signals(_)
             | Effect::Waits(_)
             | Effect::Clears(_)
+            | Effect::Orders(_)
             | Effect::Unloads(_) => Self::Other,
         }
     }

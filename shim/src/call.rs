@@ -224,6 +224,7 @@ pub(crate) fn begin<const KNOWN: bool>(
     }
     if begun.commands.is_command {
         thread::set_command(begun.call);
+        commands::note_enqueued();
         commands::note_appended(begun.commands, begun.call, &inputs, arguments.values());
     }
     event_filter::enter(effect, begun.event);

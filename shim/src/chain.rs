@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use urscope_schema::api::{Function, ResultCode, demand::Nulls};
-use urscope_schema::call::{Enter, Executed, Exit, Values};
+use urscope_schema::call::{Enter, Executed, Exit, Values, Waited};
 use urscope_schema::trace::records::Device;
 
 use crate::knobs::Hot;
@@ -117,6 +117,14 @@ pub fn inner_enter(function: Function, call: u64, values: Values) {
     let enter = Enter { function, call, tid: thread::id(), time: clock::now(), values };
     let [trace_layer, _] = &LAYERS;
     trace_layer.show(|_| trace::record_inner_enter(&enter));
+}
+
+/// Shows the trace that the host has waited for commands.
+#[cold]
+pub fn waited(kernels: bool) {
+    let waited = Waited { tid: thread::id(), time: clock::now(), kernels };
+    let [trace_layer, _] = &LAYERS;
+    trace_layer.show(|_| trace::record_waited(&waited));
 }
 
 /// Shows the trace what the device has executed.

@@ -26,6 +26,12 @@ use crate::{chain, device_errors, knobs, lists, lists::Access};
 /// instruction.
 pub(crate) static IS_SHARING: AtomicBool = AtomicBool::new(false);
 
+/// Whether a command was recorded since the host last waited.
+static IS_UNKNOWN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a kernel, or commands that are not looked into, were enqueued since the host last waited.
+static HAS_KERNELS: AtomicBool = AtomicBool::new(false);
+
 /// How often the host has waited, and in the low bits the number of the first recorded command since; 0 for none.
 /// Both are one word, so that a command which another thread's wait overtakes is not taken for a later one.
 static FIRST_UNWAITED: AtomicU64 = AtomicU64::new(0);
@@ -60,6 +66,8 @@ pub(crate) struct Seen {
     waits: u64,
     /// Whether the call waits for the command that it enqueues, or for those in the lists that it executes.
     is_blocking: bool,
+    /// Whether the call ends memory and waits for the commands that use it.
+    ends_wait: bool,
     /// Whether the command is one of a list that is executed later.
     is_appended: bool,
     /// Whether an allocation imports memory of another process.
@@ -108,6 +116,9 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
     if is_command && are_recorded() {
         values.context = context_of(known);
         values.flags = ended(values.pointer, values.source);
+        if HAS_KERNELS.load(Ordering::Relaxed) {
+            values.flags = Some(values.flags.unwrap_or_default() | operation::BEHIND_KERNEL);
+        }
     }
     Seen {
         is_command,
@@ -116,6 +127,9 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
         is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0)
             || matches!(effect, Effect::Performs(_))
             || (is_command || is_execution) && is_synchronous(inputs.queue(), known),
+        ends_wait: matches!(effect, Effect::Frees(_) | Effect::Closes(Kind::Usm))
+            && function.interface().promises(Promise::EndsWait)
+            && are_recorded(),
         is_appended: is_command && known.is_some_and(|known| known & IS_LATER != 0),
         imports: function.imports(values),
         size: values.size,
@@ -185,11 +199,40 @@ pub(crate) fn recorded(effect: Effect, inputs: &Inputs) -> Recording {
     if !effect.launches() {
         return Recording::Command([None; 2]);
     }
+    note_kernels();
     let mut nearest = Nearest { pointers: [None; 2], distances: [u64::MAX; 2] };
     match (inputs.each_kernel_pointer(|pointer| nearest.look_at(pointer)), nearest.pointers) {
         (false, _) => Recording::UnknownLaunch,
         (true, [None, _]) => Recording::No,
         (true, pointers) => Recording::Command(pointers),
+    }
+}
+
+/// Registers that something is about to be enqueued whose accesses are not known, or not all.
+#[inline(always)]
+pub(crate) fn note_kernels() {
+    if !HAS_KERNELS.load(Ordering::Relaxed) {
+        HAS_KERNELS.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Registers that a command is about to be enqueued, whose record is written. A wait that has returned before was not for it.
+#[inline(always)]
+pub(crate) fn note_enqueued() {
+    if !IS_UNKNOWN.load(Ordering::Relaxed) {
+        IS_UNKNOWN.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Records a wait that has returned, if a command was recorded since the one before. It may have been for any of them; only one for `all`
+/// has certainly been for the kernels.
+#[inline(always)]
+fn note_known(all: bool) {
+    if IS_UNKNOWN.load(Ordering::Relaxed) && IS_UNKNOWN.swap(false, Ordering::Relaxed) {
+        chain::waited(HAS_KERNELS.load(Ordering::Relaxed));
+    }
+    if all {
+        HAS_KERNELS.store(false, Ordering::Relaxed);
     }
 }
 
@@ -302,6 +345,9 @@ pub(crate) fn after(effect: Effect, call: u64, seen: Seen, result: ResultCode) {
     }
     if seen.is_blocking {
         note_wait();
+        note_known(false);
+    } else if seen.ends_wait {
+        note_known(false);
     } else if seen.is_command {
         if call <= CALL_MASK {
             // If there was a wait meanwhile, it may have been for this command.
@@ -336,6 +382,7 @@ static EXECUTIONS: &dyn CommandObserver = &chain::Executions;
 pub(crate) fn note_return(effect: Effect, result: ResultCode) {
     if effect.waits() && result.is_success() && are_recorded() {
         note_wait();
+        note_known(effect.waits_for_all());
     }
 }
 
@@ -365,6 +412,11 @@ pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Input
     } else if effect.executes() {
         if result.is_success() && are_recorded() && is_synchronous(inputs.queue(), noted(inputs.queue())) {
             note_wait();
+            note_known(false);
+        }
+    } else if matches!(effect, Effect::Orders(_)) {
+        if are_recorded() {
+            note_kernels();
         }
     } else {
         note_return(effect, result);

@@ -117,6 +117,9 @@ const std::pair<const char *, const char *> cases[] = {
                                     "unmap release close-descriptor < unmap release close-descriptor"},
     {"physical-replaced", IMPORTED "< sleep create map-again fill > read unmap release close-descriptor < unmap release close-descriptor"},
     {"acknowledged-early", OPENED "buffer copy-on-device < set > synchronise close < free"},
+    {"acknowledged-late", OPENED "buffer copy-on-device synchronise < set synchronise > close < free"},
+    {"told-before-wait", OPENED "buffer < set-later > copy-on-device synchronise < synchronise > close < free"},
+    {"told-after-wait", OPENED "buffer < set-later synchronise > copy-on-device synchronise close < free"},
 };
 
 // What the producer gives to the consumer.

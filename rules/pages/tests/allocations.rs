@@ -45,7 +45,8 @@ fn a_call_of_a_correct_program_allocates_nothing() {
                     | Event::End(..)
                     | Event::Executed(..)
                     | Event::Keeps(..)
-                    | Event::Observed(..) => {}
+                    | Event::Observed(..)
+                    | Event::Waited(..) => {}
                 }
             }
             calls += 10;

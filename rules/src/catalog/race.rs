@@ -4,10 +4,14 @@
 //! one of them wrote there. Copies, fills and copies of regions count, with the bytes that they access, row by row.
 //!
 //! Only the software device tells when it has executed a command: from the moment at which all but earlier copies and
-//! fills of its queue had happened that the command waits for, until its end. With other devices the rule finds nothing.
-//! Neither does it find commands that nothing orders, but that did not meet in this run: `ZE_SOFT_DELAY=until-wait` makes
-//! them meet, because the device then finishes no command before something waits for it. [races.md](races.md) explains the
-//! order between processes.
+//! fills of its queue had happened that the command waits for, until its end. Commands that nothing orders may not meet in a
+//! run: `ZE_SOFT_DELAY=until-wait` makes them meet, because the device then finishes no command before something waits for it.
+//!
+//! Of copies and fills of the CUDA driver, on any device, it also reports two that nothing orders: one process enqueued its command before
+//! the other process knew that its own had completed. Then no message, barrier or file can have ordered them. They are not reported where
+//! something else may have: a kernel, a graph or a wait that is not followed was enqueued before one of them and the process had not waited
+//! for all its commands since, a process used a shared event in between, or the first process copied something to memory of the host.
+//! [races.md](races.md) explains the order between processes.
 //!
 //! Kernels count, too, as a note: they may access what is behind the pointers that they were given, up to the end of the memory,
 //! and may write there unless their SPIR-V says otherwise. Memory that a kernel reaches by other pointers is not seen.
@@ -95,7 +99,7 @@
 //! Let the process whose command comes first wait for it on the host before it tells the other one, and let the other one
 //! enqueue its command only then. Or share an event: one command signals it, and the other one waits for it.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, num::NonZeroU64};
 
 use urscope_schema::call::{Access, Executed, Rows};
 use urscope_schema::handle::Handle;
@@ -104,8 +108,9 @@ use urscope_schema::{duration, size};
 use super::wording::{call, name};
 use super::{Check, Rule, RuleState, When};
 use crate::finding::{Finding, Place, Severity};
-use crate::tracker::fact::{Fact, FactKind, What};
-use crate::tracker::{Map, Tracker};
+use crate::place::ProcessId;
+use crate::tracker::fact::{Fact, FactKind, Unordered, UnorderedAccess, What};
+use crate::tracker::{Map, Set, Tracker};
 
 pub(super) static RULE: Rule = Rule {
     code: "race",
@@ -113,9 +118,13 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "commands of two processes access the same bytes at the same time",
     sentence: "accessed {what} while a command of {other} did, and one of them wrote",
-    facts: &[FactKind::Executed],
+    facts: &[FactKind::Executed, FactKind::Unordered],
     check: Check::Stateful(|| Box::new(Accesses::default())),
 };
+
+/// What to do about two commands that nothing orders.
+const ADVICE: &str = "wait for the first command on the host before the other process is told to go on, or let the second one wait for an \
+     event that the first one signals";
 
 /// How many memories are remembered, and how many accesses of each.
 const MEMORIES: usize = 4096;
@@ -124,9 +133,19 @@ const ACCESSES: usize = 64;
 /// How many rows of two commands are compared.
 const ROWS: u32 = 1 << 17;
 
-/// The latest accesses, by host and memory.
+/// The latest accesses, by host and memory, and the pairs of commands that have met.
 #[derive(Clone, Debug, Default)]
-struct Accesses(Map<(u64, u64), VecDeque<Executing>>);
+struct Accesses {
+    latest: Map<(u64, u64), VecDeque<Executing>>,
+    met: Set<[Command; 2]>,
+}
+
+/// A command: its process and the number of its call.
+type Command = (ProcessId, Option<NonZeroU64>);
+
+const fn command(at: Place) -> Command {
+    (at.process, at.call)
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Executing {
@@ -138,27 +157,46 @@ struct Executing {
 
 impl RuleState for Accesses {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
-        let What::Executed(executed, memory) = fact.what else { return };
+        let (executed, memory) = match fact.what {
+            What::Executed(executed, memory) => (executed, memory),
+            What::Unordered(unordered) => {
+                let [first, second] = [unordered.first, unordered.second].map(|it| command(it.place));
+                let is_known = [[first, second], [second, first]].iter().any(|pair| self.met.contains(pair));
+                found.extend((!is_known).then(|| never_ordered(fact.tracker, unordered)));
+                return;
+            }
+            _ => return,
+        };
         let Some(host) = fact.tracker.process(fact.at.process).map(|process| process.host) else { return };
         let (key, new) = ((host, executed.memory), Executing { at: fact.at, memory, executed: *executed });
         let known = self.of(key);
-        found.extend(known.iter().filter_map(|known| race(fact.tracker, known, &new)));
+        let mut met = Vec::new();
+        for known in &*known {
+            if let Some(race) = race(fact.tracker, known, &new) {
+                met.push([command(known.at), command(new.at)]);
+                found.push(race);
+            }
+        }
         if known.len() >= ACCESSES {
             known.pop_front();
         }
         known.push_back(new);
+        if self.met.len() < MEMORIES {
+            self.met.extend(met);
+        }
     }
 }
 
 impl Accesses {
     /// Those of a memory. If there are too many, the one that was accessed longest ago is forgotten.
     fn of(&mut self, key: (u64, u64)) -> &mut VecDeque<Executing> {
-        if self.0.len() >= MEMORIES && !self.0.contains_key(&key) {
+        if self.latest.len() >= MEMORIES && !self.latest.contains_key(&key) {
             let latest = |accesses: &VecDeque<Executing>| accesses.back().map(|access| access.executed.end);
-            let oldest = self.0.iter().min_by_key(|(key, accesses)| (latest(accesses), **key)).map(|(key, _)| *key);
-            oldest.and_then(|oldest| self.0.remove(&oldest));
+            let oldest =
+                self.latest.iter().min_by_key(|(key, accesses)| (latest(accesses), **key)).map(|(key, _)| *key);
+            oldest.and_then(|oldest| self.latest.remove(&oldest));
         }
-        self.0.entry(key).or_default()
+        self.latest.entry(key).or_default()
     }
 }
 
@@ -197,10 +235,31 @@ fn race(tracker: &Tracker, one: &Executing, other: &Executing) -> Option<Finding
     let finding = Finding { subject: second.memory, ..Finding::of_call(&RULE, second.at, message) };
     let most = if is_flag || !is_certain { Severity::Note } else { Severity::Error };
     let finding = finding.other(first.at.call.map(|_| first.at)).at_most(most);
-    Some(finding.advice(
-        "wait for the first command on the host before the other process is told to go on, or let the second one wait for an \
-         event that the first one signals",
-    ))
+    Some(finding.advice(ADVICE))
+}
+
+/// The finding about two commands that nothing orders.
+fn never_ordered(tracker: &Tracker, unordered: &Unordered) -> Finding {
+    let Unordered { first, second, bytes, known } = unordered;
+    let does = |it: &UnorderedAccess| if it.writes { "writes" } else { "reads" };
+    let early = known.0.saturating_sub(second.place.time.0);
+    let message = format!(
+        "{} {} {} in {}, and nothing orders that and {}, which {} it in {}: it was enqueued {} before {} knew that its command had \
+         completed, and {} are in common",
+        name(tracker, second.place.process),
+        does(second),
+        second.memory,
+        call(second.place),
+        name(tracker, first.place.process),
+        does(first),
+        call(first.place),
+        duration(early),
+        name(tracker, first.place.process),
+        size(*bytes),
+    );
+    let finding = Finding { subject: Some(second.memory), ..Finding::of_call(&RULE, second.place, message) };
+    let most = if *bytes <= 8 { Severity::Note } else { Severity::Error };
+    finding.other(Some(first.place)).at_most(most).advice(ADVICE)
 }
 
 /// The call of a command, in words.

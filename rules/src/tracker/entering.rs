@@ -31,6 +31,15 @@ impl Tracker {
             other => other,
         };
         self.facts_of_enter(at, operation, facts);
+        match operation {
+            Operation::Enqueue(command) => self.command_begins(at, command),
+            Operation::Wait(_) | Operation::UseEvent(_) => {
+                if let Some(state) = self.state_mut(who) {
+                    state.event_used = at.time;
+                }
+            }
+            _ => {}
+        }
         if begun.is_ipc() {
             self.ipc_calls += 1;
             if let Some(state) = self.state_mut(who) {
@@ -91,7 +100,7 @@ impl Tracker {
                 }
                 return;
             }
-            Operation::Enqueue(Command { writes, reads, size, is_not_host, context }) => {
+            Operation::Enqueue(Command { writes, reads, size, is_not_host, context, .. }) => {
                 let accesses = [(*writes, true), (*reads, false)];
                 let mappings = [*writes, *reads].map(|address| state.mapping_at(address?));
                 for foreign in mappings.into_iter().flatten().filter_map(|it| foreign(at, state, it, *context)) {

@@ -12,6 +12,7 @@ use urscope_schema::operation::{Answer, Create, Export, Open};
 pub use super::changes::{Ended, Opened};
 pub use super::freeing::{DeadAccess, ForeignUse, Freed, Freeing, InUse, OpenMapping, OutdatedUse, PastEnd};
 pub use super::freeing::{StaleEvent, StaleUse, StillMapped};
+pub use super::in_flight::{Unordered, UnorderedAccess};
 pub use super::observations::{Altered, DanglingUse, Expired, Expiry, KindMismatch, Support};
 use super::records::{Allocation, ExportId, HandleData, MappedRange, Mapping, Object, OwnDescriptor, Serial};
 pub use super::{fact_kind::FactKind, process::Missing, process_state::Target};
@@ -145,6 +146,9 @@ pub enum What<'t> {
     /// calls if that was not recorded, and comes when the command has ended. The memory is unknown if it was not shared by
     /// this process when that began.
     Executed(&'t Executed, Option<Handle>),
+    /// A process knows that a command on shared memory has completed, and another process had enqueued one on the same bytes before: nothing
+    /// has ordered the two. The fact is at the call that enqueued the second one.
+    Unordered(&'t Unordered),
     /// A sample of the open descriptors of a process.
     Descriptors(Descriptors),
     /// Handle data was not put when its process ended.

@@ -57,6 +57,7 @@ kinds! {
     CallFailed,
     Support,
     Executed,
+    Unordered,
     Descriptors,
     LeftHandle,
     LeftMapping,

@@ -8,6 +8,7 @@ use urscope_schema::api::{Function, Promise};
 use urscope_schema::call::Nanos;
 use urscope_schema::handle::{Handle, Kind};
 
+use super::in_flight::Unknown;
 use super::maps::{Map, Set};
 use super::observations::{Altered, DanglingUse, KindMismatch};
 use super::process::{End, Missing, Process};
@@ -100,6 +101,12 @@ pub(crate) struct ProcessState {
     pub(crate) replaced_memory: Map<Serial, Replaced>,
     /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
+    /// Those on shared memory that the host does not know to have completed, in the same order.
+    pub(super) unknown: VecDeque<Unknown>,
+    /// When it last enqueued a command that writes to memory which may be the host's.
+    pub(super) host_written: Nanos,
+    /// When it last used an event that processes share.
+    pub(super) event_used: Nanos,
     /// The descriptors of physical memory that the program is to close, by their numbers: what was returned last under each. Who closes
     /// them is not recorded.
     pub(crate) descriptors: Map<u32, OwnDescriptor>,
@@ -152,6 +159,9 @@ impl ProcessState {
             unmapped: MappedRanges::default(),
             replaced_memory: Map::default(),
             commands: VecDeque::new(),
+            unknown: VecDeque::new(),
+            host_written: Nanos(0),
+            event_used: Nanos(0),
             descriptors: Map::default(),
             device_error: None,
             tombstones,

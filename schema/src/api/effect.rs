@@ -68,6 +68,8 @@ effects! {
     Executes,
     /// It takes the commands out of a command list.
     Clears,
+    /// It makes a queue wait for, or signal, what is not followed, or captures its commands.
+    Orders,
     /// It unloads code. Later kernels may have the handles of those that were in it.
     Unloads,
     /// It makes a queue signal an event.
@@ -107,11 +109,30 @@ impl Effect {
         matches!(self, Self::Submits(_))
     }
 
-    /// Whether it makes a queue, waits for one, or clears one, or unloads code. Such calls are never recorded, unless they report that the
+    /// Whether its calls are of no interest in a process that shares nothing, besides those of commands.
+    #[inline(always)]
+    pub const fn is_passed_on(self) -> bool {
+        matches!(self, Self::Submits(_) | Self::Orders(_))
+    }
+
+    /// Whether it makes a queue, waits for one, orders its commands, or clears one, or unloads code. Such calls are never recorded, unless they report that the
     /// device has failed.
     #[inline(always)]
     pub const fn is_never_recorded(self) -> bool {
-        matches!(self, Self::Waits(Kind::Queue) | Self::Creates(Kind::Queue) | Self::Clears(_) | Self::Unloads(_))
+        matches!(
+            self,
+            Self::Waits(Kind::Queue | Kind::Context)
+                | Self::Creates(Kind::Queue)
+                | Self::Clears(_)
+                | Self::Orders(_)
+                | Self::Unloads(_)
+        )
+    }
+
+    /// Whether all commands of the process's context have completed after a success.
+    #[inline(always)]
+    pub const fn waits_for_all(self) -> bool {
+        matches!(self, Self::Waits(Kind::Context))
     }
 
     /// Whether it executes command lists.

@@ -171,6 +171,9 @@ pub enum Promise {
     AnyMemoryIsShareable,
     /// A get of memory also takes physical memory, by its handle or where it is mapped.
     PhysicalMemoryIsMemory,
+    /// A command begins at the earliest when it is enqueued, and what makes it wait for another process is seen: a use of an event, or that
+    /// there was a kernel, a callback or another wait.
+    OrderIsSeen,
     /// A get of physical memory may return a new descriptor, which only the program closes, and which keeps the memory until then.
     DescriptorsKeepMemory,
 }

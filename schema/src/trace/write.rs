@@ -8,9 +8,9 @@
 use serde_json::json;
 
 use super::records::{Clock, Footer, Found, Gap, Named};
-use super::{CALL, Form, INNER, NOTE};
+use super::{CALL, Form, INNER, NOTE, WAITED};
 use crate::api::Function;
-use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values};
+use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values, Waited};
 
 /// The longest call record in bytes: every field is present and has the largest value.
 pub const LINE: usize = 904;
@@ -89,6 +89,14 @@ impl Line {
             .text(r#"","name":"descriptors","args":{"open":"#)
             .decimal(open)
             .text("}}");
+    }
+
+    /// Writes that the host has waited for commands, an instant on the thread.
+    pub fn waited(&mut self, pid: u32, base: u64, waited: &Waited) {
+        let Waited { tid, time, kernels } = *waited;
+        self.opening(r#"{"ph":"i","pid":"#, pid, tid, time, base);
+        self.0.text(r#","s":"t","cat":""#).text(NOTE).text(r#"","name":""#).text(WAITED);
+        self.0.text(r#"","args":{"kernels":"#).decimal(u64::from(kernels)).text("}}");
     }
 
     /// Writes the execution of a command, which Perfetto draws as a bar.

@@ -61,11 +61,16 @@ fn width(parameter: &str) -> usize {
     match words[..] {
         _ if parameter.contains('*') => 8,
         ["CUipcMemHandle_v1" | "CUipcEventHandle_v1", _] => 64,
-        ["int" | "CUdevice" | "CUdevice_v1" | "CUmemAllocationHandleType", _]
+        [
+            "int" | "cuuint32_t" | "CUdevice" | "CUdevice_v1" | "CUmemAllocationHandleType" | "CUstreamCaptureMode",
+            _,
+        ]
         | ["unsigned", "int" | "char" | "short", _] => 4,
         [
             "size_t"
+            | "cuuint64_t"
             | "CUdeviceptr_v2"
+            | "CUgraph"
             | "CUstream"
             | "CUfunction"
             | "CUevent"

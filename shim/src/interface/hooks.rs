@@ -110,7 +110,7 @@ macro_rules! hooks {
     (@library $via:expr, [$($name:ident)*]) => {
         [$({
             const NUMBER: u32 = number($via, Function::$name);
-            const IS_COMMAND: bool = Function::$name.is_command() || Function::$name.effect().submits();
+            const IS_COMMAND: bool = Function::$name.is_command() || Function::$name.effect().is_passed_on();
             if IS_COMMAND && $via < LIBRARIES { command::<NUMBER> } else { recorded::<NUMBER> }
         },)*]
     };

@@ -30,9 +30,7 @@ fn each_mistake_is_found_and_nothing_else_by_every_way() {
     assert_eq!(listed.stdout.lines().collect::<Vec<_>>(), cases().map(|(case, _)| case).collect::<Vec<_>>());
     for program in PROGRAMS {
         urscope_tests::on_all_processors(cases(), |(case, expected)| {
-            // Two commands meet only if they take some time.
-            let delay = if case == "acknowledged-early" { "50ms" } else { "0" };
-            let traced = TestRun::of_cuda(program).arg(case).env("ZE_SOFT_DELAY", delay).run();
+            let traced = TestRun::of_cuda(program).arg(case).run();
             let mut found = traced.report().violations();
             // The consumer may not have ended when the producer destroys the event.
             found.retain(|it| case != "event-left-open" || it != "note freed-while-open");

@@ -8,7 +8,7 @@ use urscope_tests::{Outcome, Release, TestRun};
 const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
-pub(crate) const CASES: [(&str, &[&str]); 76] = [
+pub(crate) const CASES: [(&str, &[&str]); 79] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -85,6 +85,9 @@ pub(crate) const CASES: [(&str, &[&str]); 76] = [
     ("physical-sent-anew", &[]),
     ("physical-replaced", &[]),
     ("acknowledged-early", &[]),
+    ("acknowledged-late", &[]),
+    ("told-before-wait", &[]),
+    ("told-after-wait", &[]),
 ];
 
 /// What it prints besides that its processes are done, both of which must be.

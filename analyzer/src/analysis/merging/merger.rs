@@ -367,6 +367,10 @@ impl Merger {
                 let mut facts = Facts::new(&mut self.checker, observer, alignment.at(executed.end));
                 self.tracker.executed(id, executed, &mut facts);
             }
+            (Other::Waited(waited), Some(id)) => {
+                let mut facts = Facts::new(&mut self.checker, observer, alignment.at(waited.time));
+                self.tracker.waited(id, waited, &mut facts);
+            }
             (Other::End(at), Some(id)) => {
                 process.inside = self.tracker.inside(id);
                 let (ended, how) = process.how_it_ended();

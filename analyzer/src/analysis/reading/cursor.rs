@@ -167,6 +167,7 @@ impl Cursor {
                 }
                 Ok(Record::Descriptors(..)) => "a descriptor count".into(),
                 Ok(Record::Executed(_)) => "the execution of a command".into(),
+                Ok(Record::Waited(_)) => "a wait of the host".into(),
                 Ok(Record::EntryPoint(_)) => "an entry point".into(),
                 Ok(Record::Device(_)) => "a device".into(),
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
@@ -385,6 +386,11 @@ impl Cursor {
                         self.push(Other::Executed(Box::new(Executed { call, ..executed })), events);
                         return Ok(true);
                     }
+                }
+                Ok(Record::Waited(waited)) => {
+                    self.now = self.now.max(waited.time);
+                    self.push(Other::Waited(waited), events);
+                    return Ok(true);
                 }
                 Ok(Record::ThreadName(tid, name)) => {
                     self.names.push(Other::Thread(tid, label(&name)));

@@ -7,7 +7,7 @@ use urscope_schema::api::unified_runtime::constants::{
     UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
 use urscope_schema::api::{Function, ResultCode, UNIFIED_RUNTIME};
-use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values};
+use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values, Waited};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
 use urscope_schema::operation::ACCESSED;
 
@@ -32,6 +32,8 @@ pub enum Event {
     Keeps(ProcessId, u32),
     /// The device has executed a command.
     Executed(ProcessId, Executed),
+    /// The host of a process has waited for commands.
+    Waited(ProcessId, Waited),
     /// A process ends.
     End(ProcessId, End, Nanos),
     /// A process is seen from outside: when it is last seen running, and when it is first seen to be gone.
@@ -62,6 +64,7 @@ pub fn judge(events: impl IntoIterator<Item = Event>, mut checker: Checker) -> V
             Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
             Event::Keeps(who, descriptor) => tracker.keeps(who, descriptor),
             Event::Executed(who, executed) => tracker.executed(who, &executed, &mut checker),
+            Event::Waited(who, waited) => tracker.waited(who, &waited, &mut checker),
             Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),
             Event::End(who, how, at) => {
                 tracker.missing(who, u64::from(how == End::Incomplete), 0);
@@ -203,6 +206,8 @@ impl Player {
                 if let Some(waiting) = self.actors.get_mut(actor) {
                     waiting.unwaited = None;
                 }
+                let waited = Waited { tid: 1, time: Nanos(self.now), kernels: false };
+                self.events.push(Event::Waited(pid, waited));
             }
             Step::May(right, value) => self.may(pid, *right, *value),
             Step::Device(device, index, name) => {

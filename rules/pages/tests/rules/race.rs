@@ -1,6 +1,8 @@
 //! Commands of different processes that the device has executed at the same time.
 
-use urscope_rules::{Finding, Severity};
+use urscope_rule_pages::scenario::{Event, Scenario, judge};
+use urscope_rules::{Checker, Finding, ProcessId, Severity};
+use urscope_schema::{call::Enter, operation::BEHIND_KERNEL};
 
 use crate::scenarios;
 
@@ -132,4 +134,73 @@ fn of_many_accesses_the_latest_are_compared() {
     assert!(!is_race(&format!("p: ran a writes 64 since 1\n{memories}c: ran a reads 64 since 5000")));
     let memories = "4000 times\nc: ran b$ reads 64 since 1\nend\n";
     assert!(is_race(&format!("p: ran a writes 64 since 1\n{memories}c: ran a reads 64 since 5000")));
+}
+
+/// Two processes share memory of the CUDA driver, and do this with it. What is found.
+#[track_caller]
+fn in_order(steps: &str) -> Vec<Finding> {
+    let begin = "p: alloc a 4096 cuda\np: get a -> h cuda\nc: open h -> m cuda\n";
+    let end = "p: host-waits\nc: host-waits\nc: close m cuda\np: free a cuda";
+    scenarios::play(&format!("{begin}{steps}\n{end}"))
+}
+
+#[test]
+fn a_command_is_not_ordered_before_the_host_knows_of_the_other_one() {
+    let found = in_order("p: copy a sized 4096 cuda\nc: copy m + 4000 sized 96 cuda\np: host-waits");
+    let [race] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((race.severity, race.at.process.0, race.other.unwrap().process.0), (Severity::Error, 1, 0));
+    for part in [
+        "c (pid 200) writes mapping",
+        "in call 2 (cuMemcpyDtoD_v2",
+        "nothing orders that and p (pid 100), which writes it in call 3",
+        "it was enqueued 1000 ns before p (pid 100) knew that its command had completed, and 96 bytes are in common",
+    ] {
+        assert!(race.message.contains(part), "{}", race.message);
+    }
+}
+
+#[test]
+fn what_a_host_or_something_else_may_have_ordered_is_no_race() {
+    let unordered = "p: copy a sized 64 cuda\nc: copy m sized 64 cuda";
+    assert_eq!(in_order(unordered).len(), 1);
+    let known_before = "p: copy a sized 4096 cuda\np: host-waits\nc: copy m sized 4096 cuda";
+    let neighbours = "p: copy a sized 64 cuda\nc: copy m + 64 sized 64 cuda";
+    let refused = "p: copy a sized 64 cuda fails\nc: copy m sized 64 cuda";
+    let second_refused = "p: copy a sized 64 cuda\nc: copy m sized 64 cuda fails";
+    let a_flag =
+        "p: alloc f 64 as shared cuda\np: copy a sized 64 cuda\np: copy f sized 8 cuda\nc: copy m sized 64 cuda";
+    let several_contexts = "p: context x\np: context y\np: copy a sized 64 cuda\nc: copy m sized 64 cuda";
+    let an_event = "p: event e ipc cuda\np: get-event e -> g cuda\nc: open-event g -> f cuda\np: copy a sized 64 cuda\nc: wait f cuda\n\
+                    c: copy m sized 64 cuda\nc: release-event f cuda\np: release-event e cuda";
+    for steps in [known_before, neighbours, refused, second_refused, a_flag, several_contexts, an_event] {
+        let found = in_order(steps);
+        assert!(found.iter().all(|finding| finding.rule.code != "race"), "{steps}: {found:#?}");
+    }
+    let of_unified_runtime = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: copy a sized 64\nc: copy m sized 64\np: host-waits\n\
+                              c: host-waits\nc: close m\np: put h\np: free a";
+    assert!(scenarios::play(of_unified_runtime).is_empty());
+}
+
+#[test]
+fn what_may_have_waited_for_a_kernel_is_no_race() {
+    let steps = "p: alloc a 64 cuda\np: get a -> h cuda\nc: open h -> m cuda\np: copy a sized 64 cuda\nc: copy m sized 64 cuda\n\
+                 p: host-waits\nc: host-waits\nc: close m cuda\np: free a cuda";
+    let found = |change: &dyn Fn(&mut Event)| {
+        let mut events = steps.parse::<Scenario>().unwrap().events().unwrap();
+        events.iter_mut().for_each(change);
+        judge(events, Checker::new()).len()
+    };
+    let is_command = |enter: &Enter, who: u32, of: ProcessId| of.0 == who && enter.function.is_command();
+    let behind_kernel = |who| {
+        found(&|event| match event {
+            Event::Enter(of, enter) if is_command(enter, who, *of) => enter.values.flags = Some(BEHIND_KERNEL),
+            _ => {}
+        })
+    };
+    let before_the_wait = found(&|event| {
+        if let Event::Waited(_, waited) = event {
+            waited.kernels = true;
+        }
+    });
+    assert_eq!((found(&|_| {}), behind_kernel(0), behind_kernel(1), before_the_wait), (1, 0, 0, 0));
 }

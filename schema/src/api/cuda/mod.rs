@@ -55,6 +55,7 @@ pub static INTERFACE: Interface = Interface {
         // (cuMemFreeAsync, cuda.h).
         Promise::FreesEndAtOnce,
         Promise::HandlesNameAllocations,
+        Promise::OrderIsSeen,
         Promise::MappingsHoldMemory,
         // "the memory allocation will be freed when all outstanding mappings to the memory are unmapped and when all outstanding references
         // to the handle (including it's shareable counterparts) are also released" (cuMemRelease, cuda.h).

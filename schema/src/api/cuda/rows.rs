@@ -77,9 +77,9 @@ macro_rules! cu_functions {
             /// Asks whether all commands of a stream have completed.
             fn cuStreamQuery(stream: Unseen) in Cuda[30] Waits Queue, cuStreamQuery_ptsz;
             /// Waits on the host for a context.
-            fn cuCtxSynchronize() in Cuda[31] Waits Queue;
+            fn cuCtxSynchronize() in Cuda[31] Waits Context;
             /// Waits on the host for a context, which it names.
-            fn cuCtxSynchronize_v2(context: Unseen) in Cuda[32] Waits Queue;
+            fn cuCtxSynchronize_v2(context: Unseen) in Cuda[32] Waits Context;
             /// Copies memory; like all commands that follow, recorded once the process shares memory.
             fn cuMemcpy(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[33] Performs Usm, cuMemcpy_ptds;
             /// Copies memory of the host to the device.
@@ -192,6 +192,36 @@ macro_rules! cu_functions {
             fn cuStreamAddCallback(stream: Unseen, callback: Unseen, data: Unseen, flags: Unseen32) in Cuda[87] Waits Queue, cuStreamAddCallback_ptsz;
             /// Ends a capture. The captured commands are a graph, and are not under way.
             fn cuStreamEndCapture(stream: Unseen, graph: Unseen) in Cuda[88] Waits Queue, cuStreamEndCapture_ptsz;
+            /// Makes a stream wait for a number of 32 bits in memory; like all that follow, never recorded.
+            fn cuStreamWaitValue32_v2(stream: Unseen, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[89] Orders Queue, cuStreamWaitValue32_v2_ptsz;
+            /// Makes a stream wait for a number of 32 bits in memory, in programs of before CUDA 12.
+            fn cuStreamWaitValue32(stream: Unseen, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[90] Orders Queue, cuStreamWaitValue32_ptsz;
+            /// Makes a stream write a number of 32 bits to memory, for which others may wait.
+            fn cuStreamWriteValue32_v2(stream: Unseen, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[91] Orders Queue, cuStreamWriteValue32_v2_ptsz;
+            /// Makes a stream write a number of 32 bits to memory, for which others may wait, in programs of before CUDA 12.
+            fn cuStreamWriteValue32(stream: Unseen, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[92] Orders Queue, cuStreamWriteValue32_ptsz;
+            /// Makes a stream wait for a number of 64 bits in memory.
+            fn cuStreamWaitValue64_v2(stream: Unseen, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[93] Orders Queue, cuStreamWaitValue64_v2_ptsz;
+            /// Makes a stream wait for a number of 64 bits in memory, in programs of before CUDA 12.
+            fn cuStreamWaitValue64(stream: Unseen, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[94] Orders Queue, cuStreamWaitValue64_ptsz;
+            /// Makes a stream write a number of 64 bits to memory, for which others may wait.
+            fn cuStreamWriteValue64_v2(stream: Unseen, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[95] Orders Queue, cuStreamWriteValue64_v2_ptsz;
+            /// Makes a stream write a number of 64 bits to memory, for which others may wait, in programs of before CUDA 12.
+            fn cuStreamWriteValue64(stream: Unseen, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[96] Orders Queue, cuStreamWriteValue64_ptsz;
+            /// Makes a stream wait for numbers in memory and write some.
+            fn cuStreamBatchMemOp_v2(stream: Unseen, count: Unseen32, operations: Unseen, flags: Unseen32) in Cuda[97] Orders Queue, cuStreamBatchMemOp_v2_ptsz;
+            /// Makes a stream wait for numbers in memory and write some, in programs of before CUDA 12.
+            fn cuStreamBatchMemOp(stream: Unseen, count: Unseen32, operations: Unseen, flags: Unseen32) in Cuda[98] Orders Queue, cuStreamBatchMemOp_ptsz;
+            /// Makes a stream wait for semaphores of another interface.
+            fn cuWaitExternalSemaphoresAsync(semaphores: Unseen, parameters: Unseen, count: Unseen32, stream: Unseen) in Cuda[99] Orders Queue, cuWaitExternalSemaphoresAsync_ptsz;
+            /// Makes a stream signal semaphores of another interface.
+            fn cuSignalExternalSemaphoresAsync(semaphores: Unseen, parameters: Unseen, count: Unseen32, stream: Unseen) in Cuda[100] Orders Queue, cuSignalExternalSemaphoresAsync_ptsz;
+            /// Begins a capture: the commands of a stream are not executed until it ends.
+            fn cuStreamBeginCapture_v2(stream: Unseen, mode: Unseen32) in Cuda[101] Orders Queue, cuStreamBeginCapture_v2_ptsz;
+            /// Begins a capture, in programs of before CUDA 10.1.
+            fn cuStreamBeginCapture(stream: Unseen) in Cuda[102] Orders Queue, cuStreamBeginCapture_ptsz;
+            /// Begins a capture into a graph.
+            fn cuStreamBeginCaptureToGraph(stream: Unseen, graph: Unseen, dependencies: Unseen, data: Unseen, count: Unseen, mode: Unseen32) in Cuda[103] Orders Queue, cuStreamBeginCaptureToGraph_ptsz;
         }
     };
 }

@@ -108,6 +108,8 @@ names! {
     Result = "result",
     Note = "note",
     Finding = "finding",
+    Waited = super::WAITED,
+    Kernels = "kernels",
     Descriptors = "descriptors",
     Open = "open",
     Read = Access::Read.name(),

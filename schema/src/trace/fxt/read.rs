@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::{ACCESSES, INLINE, MAGIC, Name, kind, kind_of, write::length};
 use crate::api::{Function, ResultCode};
-use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
+use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values, Waited};
 use crate::trace::read::{Record, Why};
 use crate::trace::{packed::Packing, records::Found};
 
@@ -379,6 +379,11 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings) -> Item {
             let mut open = 0;
             numbers(first, arguments, strings, &mut |_, value| open = value);
             Item::Record(Record::Descriptors(time, open))
+        }
+        (Meaning::Name(Name::Own), Meaning::Name(Name::Waited)) => {
+            let mut kernels = false;
+            numbers(first, arguments, strings, &mut |_, value| kernels = value != 0);
+            Item::Record(Record::Waited(Waited { tid, time, kernels }))
         }
         (Meaning::Name(Name::Own), Meaning::Name(Name::Note)) => {
             let mut note = String::new();

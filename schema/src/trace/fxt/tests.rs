@@ -6,7 +6,7 @@ use super::read::{Before, Item, Strings, next, next_call};
 use super::write::{self, Measure};
 use super::*;
 use crate::api::{Function, ResultCode};
-use crate::call::{Access, Enter, Executed, Exit, Fields as _, Nanos, Rows, Values};
+use crate::call::{Access, Enter, Executed, Exit, Fields as _, Nanos, Rows, Values, Waited};
 use crate::trace::records::{Found, Hex, PythonFrame};
 use crate::trace::{packed::PackedCall, read::Record};
 
@@ -228,6 +228,11 @@ fn other_records_are_read_back() {
         let executed = Executed { call: 3, tid: 1, begin: Nanos(5), end: Nanos(9), memory: 7, rows, access };
         let words = words_of(|to| write::executed(&executed, to));
         assert_eq!(read(&words, 1), Item::Record(Record::Executed(executed)));
+    }
+    for kernels in [false, true] {
+        let waited = Waited { tid: 1, time: Nanos(5), kernels };
+        let words = words_of(|to| write::waited(&waited, to));
+        assert_eq!(read(&words, 1), Item::Record(Record::Waited(waited)));
     }
     let mut words = vec![write::thread_name(1, 7, "worker", &mut Measure)];
     write::thread_name(1, 7, "worker", &mut words);

@@ -7,7 +7,7 @@
 
 use super::{ACCESSES, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
 use crate::api::Function;
-use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values};
+use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values, Waited};
 use crate::trace::records::{Found, Named};
 use crate::trace::write;
 
@@ -129,6 +129,13 @@ fn end(exit: &Exit, number: Name, category: Name, mut event: Event<'_, impl Sink
     }
     event.values(&exit.values);
     event.first(kind::END, category, function(exit.function))
+}
+
+/// That the host has waited for commands, an instant on the thread. Returns its first word.
+pub fn waited(waited: &Waited, to: &mut impl Sink) -> Option<u64> {
+    let mut event = Event::new(to, waited.time);
+    event.number(reference(Name::Kernels), waited.kernels.into());
+    event.first(kind::INSTANT, Name::Own, reference(Name::Waited))
 }
 
 /// The execution of a command, which Perfetto draws as a bar. Returns its first word.

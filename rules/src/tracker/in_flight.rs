@@ -1,0 +1,76 @@
+//! Commands on shared memory that a host does not know to have completed: plain data.
+
+use smallvec::SmallVec;
+use urscope_schema::{call::Nanos, handle::Handle};
+
+use super::records::Serial;
+use crate::place::{Place, ProcessId};
+
+/// Bytes of shared memory that a command accesses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// The process that made the memory, and which life of its address.
+    pub(super) memory: (ProcessId, Serial),
+    /// The first byte and the one behind the last, from the start of the memory on.
+    pub(super) bytes: [u64; 2],
+    pub(super) writes: bool,
+    /// What the memory is in the process of the command.
+    pub(super) handle: Handle,
+}
+
+impl Part {
+    /// How many bytes both access, if one of them writes.
+    pub(super) fn conflict(&self, other: &Self) -> Option<u64> {
+        let ([start, end], [its_start, its_end]) = (self.bytes, other.bytes);
+        let is_conflict = self.memory == other.memory && (self.writes || other.writes);
+        let common = end.min(its_end).checked_sub(start.max(its_start));
+        common.filter(|bytes| is_conflict && *bytes > 0)
+    }
+
+    pub(super) fn of(self, place: Place) -> UnorderedAccess {
+        UnorderedAccess { place, memory: self.handle, writes: self.writes }
+    }
+}
+
+/// A command that its host does not know to have completed.
+#[derive(Clone, Debug)]
+pub(crate) struct Unknown {
+    pub(super) place: Place,
+    pub(super) parts: SmallVec<[Part; 2]>,
+    /// It may wait for a flag.
+    pub(super) behind_kernel: bool,
+    /// The commands of other processes that were enqueued since.
+    pub(super) since: Vec<Since>,
+}
+
+/// A command of another process on the same bytes, which was enqueued since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Since {
+    pub(super) first: UnorderedAccess,
+    pub(super) second: UnorderedAccess,
+    pub(super) bytes: u64,
+}
+
+/// Two commands of two processes on the same bytes, one of which writes, that nothing orders.
+#[derive(Clone, Copy, Debug)]
+pub struct Unordered {
+    /// The one that was enqueued first.
+    pub first: UnorderedAccess,
+    /// The other one.
+    pub second: UnorderedAccess,
+    /// How many bytes both access.
+    pub bytes: u64,
+    /// When the process of the first one knew that it had completed.
+    pub known: Nanos,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub struct UnorderedAccess {
+    /// The call that enqueued it.
+    pub place: Place,
+    /// What the memory is in its process.
+    pub memory: Handle,
+    /// Whether it writes there.
+    pub writes: bool,
+}
