@@ -1,7 +1,7 @@
 //! Commands that access memory: which of them are recorded, and whether the host has waited for them.
 //!
-//! A launch of a kernel is recorded only if it has pointers into shared memory. Its record has two of them. The record of
-//! a command has the context of its queue, if the creation of that was seen.
+//! A launch of a kernel is recorded only if it has pointers into shared memory. Its record has two of them. The record
+//! of a command has the context of its queue, if the creation of that was seen.
 //!
 //! Programs enqueue many commands, so commands are recorded only after the process has shared memory. Waits are not
 //! recorded: a close or a free has the number of the first command since the last wait. A wait counts for all
@@ -47,8 +47,8 @@ const UNKNOWN_SIZE: u64 = 1 << 32;
 /// none. Of more than fit, the later ones are taken for asynchronous.
 static SYNCHRONOUS: [AtomicUsize; 32] = [const { AtomicUsize::new(0) }; 32];
 
-/// Queues and command lists at a place that follows from their handles, each with its context and, in the lowest bits of that,
-/// [`IS_SYNCHRONOUS`] and [`IS_LATER`]. Of several with the same place, the latest is known.
+/// Queues and command lists at a place that follows from their handles, each with its context and, in the lowest bits
+/// of that, [`IS_SYNCHRONOUS`] and [`IS_LATER`]. Of several with the same place, the latest is known.
 static CONTEXTS: [[AtomicUsize; 2]; 256] = [const { [const { AtomicUsize::new(0) }; 2] }; 256];
 
 /// In [`CONTEXTS`]: it is one of [`SYNCHRONOUS`].
@@ -84,7 +84,8 @@ pub(crate) fn are_recorded() -> bool {
 }
 
 /// Adds to the arguments of a call that ends memory the number of the first command that the host has not waited for,
-/// unless the device says that all have completed, and the offset of the first byte that an unfinished command accesses.
+/// unless the device says that all have completed, and the offset of the first byte that an unfinished command
+/// accesses.
 #[inline(always)]
 pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values: &mut Values) -> Seen {
     let ends_memory = effect.ends_memory();
@@ -116,7 +117,8 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
     if is_command && are_recorded() {
         values.context = context_of(known);
         values.flags = ended(values.pointer, values.source);
-        if HAS_KERNELS.load(Ordering::Relaxed) {
+        let is_compared = !effect.launches() && function.interface().promises(Promise::OrderIsSeen);
+        if is_compared && HAS_KERNELS.load(Ordering::Relaxed) {
             values.flags = Some(values.flags.unwrap_or_default() | operation::BEHIND_KERNEL);
         }
     }
@@ -150,7 +152,8 @@ fn note_end(effect: Effect, pointer: u64, size: Option<u64>) {
     }
 }
 
-/// Whether a call may end all that belongs to a context. Of the references to a device's own context, the last one does.
+/// Whether a call may end all that belongs to a context. Of the references to a device's own context, the last one
+/// does.
 #[inline(always)]
 fn ends_contents(function: Function, effect: Effect) -> bool {
     matches!(effect, Effect::Destroys(Kind::Context) | Effect::Releases(Kind::Context))
@@ -180,8 +183,8 @@ pub(crate) fn executed_after_end(inputs: &Inputs) -> Option<Access> {
     if ENDED_RANGES.is_unused() { None } else { lists::find(&inputs.lists(), is_over) }
 }
 
-/// Registers what a command accesses that the call with this number is about to append, if it is one of a list that is executed
-/// later. If the memory has ended before, the append is reported.
+/// Registers what a command accesses that the call with this number is about to append, if it is one of a list that is
+/// executed later. If the memory has ended before, the append is reported.
 #[inline(always)]
 pub(crate) fn note_appended(seen: Seen, call: u64, inputs: &Inputs, values: &Values) {
     if seen.is_appended {
@@ -189,8 +192,8 @@ pub(crate) fn note_appended(seen: Seen, call: u64, inputs: &Inputs, values: &Val
     }
 }
 
-/// Whether a command is recorded. A launch is if one of its arguments is a pointer into shared memory, or if its arguments cannot be
-/// read; other commands always are.
+/// Whether a command is recorded. A launch is if one of its arguments is a pointer into shared memory, or if its
+/// arguments cannot be read; other commands always are.
 #[inline(always)]
 pub(crate) fn recorded(effect: Effect, inputs: &Inputs) -> Recording {
     if !are_recorded() {
@@ -216,7 +219,8 @@ pub(crate) fn note_kernels() {
     }
 }
 
-/// Registers that a command is about to be enqueued, whose record is written. A wait that has returned before was not for it.
+/// Registers that a command is about to be enqueued, whose record is written. A wait that has returned before was not
+/// for it.
 #[inline(always)]
 pub(crate) fn note_enqueued() {
     if !IS_UNKNOWN.load(Ordering::Relaxed) {
@@ -224,8 +228,8 @@ pub(crate) fn note_enqueued() {
     }
 }
 
-/// Records a wait that has returned, if a command was recorded since the one before. It may have been for any of them; only one for `all`
-/// has certainly been for the kernels.
+/// Records a wait that has returned, if a command was recorded since the one before. It may have been for any of them;
+/// only one for `all` has certainly been for the kernels.
 #[inline(always)]
 fn note_known(all: bool) {
     if IS_UNKNOWN.load(Ordering::Relaxed) && IS_UNKNOWN.swap(false, Ordering::Relaxed) {
@@ -394,8 +398,8 @@ pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
     }
 }
 
-/// Processes a call that has returned and is not recorded: it may make or clear a queue, or be a wait. If it reports that the device has
-/// failed, it is recorded now.
+/// Processes a call that has returned and is not recorded: it may make or clear a queue, or be a wait. If it reports
+/// that the device has failed, it is recorded now.
 #[inline(always)]
 pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Inputs, result: ResultCode) {
     if !result.is_success() {

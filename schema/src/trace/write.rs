@@ -93,10 +93,9 @@ impl Line {
 
     /// Writes that the host has waited for commands, an instant on the thread.
     pub fn waited(&mut self, pid: u32, base: u64, waited: &Waited) {
-        let Waited { tid, time, kernels } = *waited;
-        self.opening(r#"{"ph":"i","pid":"#, pid, tid, time, base);
+        self.opening(r#"{"ph":"i","pid":"#, pid, waited.tid, waited.time, base);
         self.0.text(r#","s":"t","cat":""#).text(NOTE).text(r#"","name":""#).text(WAITED);
-        self.0.text(r#"","args":{"kernels":"#).decimal(u64::from(kernels)).text("}}");
+        self.0.text(r#"","args":{"kernels":"#).decimal(u64::from(waited.kernels)).text("}}");
     }
 
     /// Writes the execution of a command, which Perfetto draws as a bar.
