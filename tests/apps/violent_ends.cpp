@@ -262,7 +262,8 @@ void write_to(const char *file, const std::string &text) {
   pause_for(10000 + static_cast<double>(random.below(40000)));
   const bool is_lifted = random.below(4) != 0;
   if (!is_full) {
-    require(mount("none", folder.c_str(), "tmpfs", 0, nullptr) == 0, "cannot hide a file system");
+    // What could be written to the other one would go with it.
+    require(mount("none", folder.c_str(), "tmpfs", MS_RDONLY, nullptr) == 0, "cannot hide a file system");
     pause_for(static_cast<double>(random.below(40000)));
   }
   const auto uncover = [&] { require(umount2(folder.c_str(), MNT_DETACH) == 0, "cannot uncover a file system"); };
