@@ -48,8 +48,9 @@ pub(crate) enum Unseen {
     Here(Option<Limit>),
 }
 
-/// Analyzes the traces, writes the reports and the merged trace. `observed` is what was seen of the processes, and what was not. Returns
-/// the exit code of the verdict, what became of the merged trace, and the most severe finding in one line.
+/// Analyzes the traces, writes the reports and the merged trace. `observed` is what was seen of the processes, and what
+/// was not. Returns the exit code of the verdict, what became of the merged trace, and the most severe finding in one
+/// line.
 pub(crate) fn give(
     arguments: &VerdictArguments,
     reporting: Reporting,
@@ -207,7 +208,11 @@ fn nothing_traced(obstacle: Option<(String, &str)>, untraced: &[&str], has_gpu: 
     if let Some((obstacle, remedy)) = obstacle {
         return format!("nothing was recorded: {obstacle}; {remedy}");
     }
-    let no_gpu = if has_gpu { "" } else { " No GPU was found; without one, add `--device software`." };
+    let no_gpu = if has_gpu {
+        ""
+    } else {
+        " No GPU was found; without one, add `--device software`, or `--device software-cuda` for the CUDA driver."
+    };
     format!(
         "nothing was recorded: no process loaded a device adapter of the SYCL runtime, a Level Zero loader or a CUDA driver.{no_gpu} \
         `urscope doctor -- PROGRAM` shows what else may be missing"
