@@ -1,8 +1,9 @@
 //! Watches the traces of a growing run: whether they have changed, and when to analyze them next.
 //!
-//! A command that shows a growing run (`urscope top`, `urscope view`) polls a [`Follower`] and updates its analysis when
-//! [`Follower::poll`] returns true. A follower must never read a whole trace. It must limit the analysis to a fifth of the time: an
-//! update that takes longer, such as one that reads everything again, is followed by a longer pause.
+//! A command that shows a growing run (`urscope top`, `urscope view`) polls a [`Follower`] and updates its analysis
+//! when [`Follower::poll`] returns true. A follower must never read a whole trace. It must limit the analysis to a
+//! fifth of the time: an update that takes longer, such as one that reads everything again, is followed by a longer
+//! pause.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -55,7 +56,8 @@ impl Follower {
         Self { paths: paths.to_vec(), known: BTreeMap::new(), next: None }
     }
 
-    /// Whether to analyze the traces now: they have changed since the last poll that returned true, and the pause is over.
+    /// Whether to analyze the traces now: they have changed since the last poll that returned true, and the pause is
+    /// over.
     ///
     /// Call [`Self::analyzed`] after the analysis. The next poll reports what is written in the meantime.
     pub fn poll(&mut self, now: Instant) -> bool {

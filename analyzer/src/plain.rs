@@ -1,4 +1,5 @@
-//! Makes the text of a trace safe to print: replaces characters that control a terminal or change the direction of text.
+//! Makes the text of a trace safe to print: replaces characters that control a terminal or change the direction of
+//! text.
 //!
 //! A trace comes from a program under test. Names of executables, threads, functions and files are not trusted.
 
@@ -19,7 +20,8 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// A copy of a value with [`plain`] applied to all of its texts. `None` if the value cannot be converted to JSON and back.
+/// A copy of a value with [`plain`] applied to all of its texts. `None` if the value cannot be converted to JSON and
+/// back.
 pub fn plain_all<T: Serialize + DeserializeOwned>(value: &T) -> Option<T> {
     let mut text = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut text, Plain)).ok()?;

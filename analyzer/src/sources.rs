@@ -1,8 +1,9 @@
 //! The lines of source around a place that a call stack names.
 //!
-//! A trace can name any file, and reports are published. So a file is shown only if all of this holds: it is below a directory
-//! of the user's choice ([`Sources`]), also after symbolic links are followed; no part of its path below that directory is hidden; its name
-//! ends like that of source; it is a regular file of a limited size, and text. No request contains a path.
+//! A trace can name any file, and reports are published. So a file is shown only if all of this holds: it is below a
+//! directory of the user's choice ([`Sources`]), also after symbolic links are followed; no part of its path below that
+//! directory is hidden; its name ends like that of source; it is a regular file of a limited size, and text. No request
+//! contains a path.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -2,8 +2,9 @@
 //!
 //! One block for each DDI table, named after the function that fills it; one row for each function, in the order of the
 //! table's members (ze_ddi.h, zet_ddi.h, zes_ddi.h, zer_ddi.h). The number is the minor API version that added the
-//! function; the path after `=>` is its implementation. A row without a path, of which several may share a line, returns
-//! `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`. **To implement a function, give its row a path and write that function.**
+//! function; the path after `=>` is its implementation. A row without a path, of which several may share a line,
+//! returns `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`. **To implement a function, give its row a path and write that
+//! function.**
 //!
 //! The blocks `loader` and `extensions` hold functions outside the DDI tables: those that a process looks up in
 //! `libze_loader.so.1` beyond the API, and those that `zeDriverGetExtensionFunctionAddress` returns.

@@ -1,4 +1,5 @@
-//! A binary trace: whatever words follow each other in a file of whole chunks, it is judged or refused, and what is said can be shown.
+//! A binary trace: whatever words follow each other in a file of whole chunks, it is judged or refused, and what is
+//! said can be shown.
 
 use std::fs;
 

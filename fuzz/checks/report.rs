@@ -1,5 +1,5 @@
-//! What is kept and merged between runs, whatever it holds: it is refused, or merged in any order and judged, and what is
-//! said of it can be shown in all forms and taken for a baseline again.
+//! What is kept and merged between runs, whatever it holds: it is refused, or merged in any order and judged, and what
+//! is said of it can be shown in all forms and taken for a baseline again.
 //!
 //! An input is two report files, a suppressions file and a baseline, with a separator byte between them.
 

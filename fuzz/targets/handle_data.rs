@@ -1,7 +1,7 @@
 //! The handle data of our backend: any bytes, and data that a hostile producer encoded with a correct checksum.
 //!
-//! Bytes that decode are those that encoding the result gives again. A plausible object decodes to itself, any other one is
-//! refused.
+//! Bytes that decode are those that encoding the result gives again. A plausible object decodes to itself, any other
+//! one is refused.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! What `zeModuleCreate` takes: SPIR-V, and native binaries of the software device.
 //!
-//! Any bytes are read or refused. With a header in front, they are the instructions of a module. A native binary is made
-//! of what was read, and is itself read as the same.
+//! Any bytes are read or refused. With a header in front, they are the instructions of a module. A native binary is
+//! made of what was read, and is itself read as the same.
 
 #![no_main]
 

@@ -181,10 +181,9 @@ const fn reduced(number: u128) -> u64 {
     (folded % MODULUS as u128) as u64
 }
 
-/// The bytes in which two pieces of handle data of a size differ, by their [`checksum`]s, if one word holds them all: the
-/// fewest that explain it. For
-/// other data it is a made-up range: one of a single byte comes out by chance once in 2^44 times, and one more byte makes
-/// that 2^8 times as likely.
+/// The bytes in which two pieces of handle data of a size differ, by their [`checksum`]s, if one word holds them all:
+/// the fewest that explain it. For other data it is a made-up range: one of a single byte comes out by chance once in
+/// 2^44 times, and one more byte makes that 2^8 times as likely.
 pub fn changed_bytes(size: usize, one: u64, other: u64) -> Option<Range<usize>> {
     let mut change = reduced(u128::from(other) + u128::from(MODULUS - one % MODULUS));
     let words = (0..size.div_ceil(8)).rev().flat_map(|word| {
@@ -210,8 +209,8 @@ pub const fn descriptor_in(data: u64) -> Option<u32> {
     if data >> 32 == 1 { Some(data as u32) } else { None }
 }
 
-/// The fingerprint of a Level Zero IPC handle that names a descriptor of another process, which has that number: of these
-/// two, because that process may have closed its descriptor.
+/// The fingerprint of a Level Zero IPC handle that names a descriptor of another process, which has that number: of
+/// these two, because that process may have closed its descriptor.
 pub fn named_fingerprint(process: u64, descriptor: u32) -> u64 {
     file_fingerprint(process, u64::MAX << 32 | u64::from(descriptor))
 }

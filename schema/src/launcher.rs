@@ -9,7 +9,8 @@ use std::ffi::OsString;
 /// those of the launchers.
 pub const RANKS: [&str; 5] = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID"];
 
-/// The variables that tell how many ranks a job has, and how many of them are on this host, by launcher. Slurm lists the latter.
+/// The variables that tell how many ranks a job has, and how many of them are on this host, by launcher. Slurm lists
+/// the latter.
 const SIZES: [(&str, &str); 3] =
     [("PMI_SIZE", "MPI_LOCALNRANKS"), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"), (SLURM_SIZE, "")];
 const SLURM_SIZE: &str = "SLURM_STEP_NUM_TASKS";
@@ -31,14 +32,14 @@ pub struct Size {
     pub all: usize,
     /// Those on this host, where the launcher tells it.
     pub here: Option<usize>,
-    /// The launcher is Slurm, which also starts ranks that have the variables of PMI. Under another launcher in a batch script, it
-    /// tells of the script.
+    /// The launcher is Slurm, which also starts ranks that have the variables of PMI. Under another launcher in a batch
+    /// script, it tells of the script.
     pub by_slurm: bool,
 }
 
 impl Size {
-    /// The size of the job in the environment that `variable` looks up; `None` if it has no other rank, or the launcher does not
-    /// tell.
+    /// The size of the job in the environment that `variable` looks up; `None` if it has no other rank, or the launcher
+    /// does not tell.
     pub fn new(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let number = |name: &str| variable(name)?.to_str()?.parse::<usize>().ok();
         let rank = rank(&variable)?;

@@ -170,8 +170,8 @@ pub struct Open {
 pub struct Exporter {
     /// Its number, in its own pid namespace.
     pub process: u64,
-    /// What its get returned; unknown where the driver does not write that. In place of the descriptor a program may have
-    /// stored one of its own process.
+    /// What its get returned; unknown where the driver does not write that. In place of the descriptor a program may
+    /// have stored one of its own process.
     pub got: Option<u64>,
 }
 
@@ -184,7 +184,8 @@ pub const SOURCE: u64 = 2;
 /// In the flags of a launch: its arguments could not be read, so that it is not known what it accesses.
 pub const UNKNOWN: u64 = 4;
 
-/// In the flags of a command: a kernel, or something else that is not looked into, was enqueued before, and the host has not waited since.
+/// In the flags of a command: a kernel, or something else that is not looked into, was enqueued before, and the host
+/// has not waited since.
 pub const BEHIND_KERNEL: u64 = 8;
 
 /// A command that accesses memory.
@@ -196,8 +197,8 @@ pub struct Command {
     pub reads: Option<u64>,
     /// How many bytes.
     pub size: Option<u64>,
-    /// For `writes` and `reads`: whether the program has no memory of its own at the address. It is only asked where shared
-    /// memory has ended.
+    /// For `writes` and `reads`: whether the program has no memory of its own at the address. It is only asked where
+    /// shared memory has ended.
     pub is_not_host: [bool; 2],
     /// The context of its queue.
     pub context: Option<u64>,
@@ -390,8 +391,8 @@ pub struct Answer {
     pub extent: Option<u64>,
     /// The first byte of opened handle data that the adapter has changed in urscope's copy.
     pub overwritten: Option<u64>,
-    /// The value of the property that was asked for; of a get, the [`checksum`](crate::handle::checksum) of the handle data,
-    /// unless its thread has recorded it before.
+    /// The value of the property that was asked for; of a get, the [`checksum`](crate::handle::checksum) of the handle
+    /// data, unless its thread has recorded it before.
     pub value: Option<u64>,
 }
 

@@ -15,8 +15,8 @@ pub struct ProcStat<'a> {
     /// Field 22: when the process started, in clock ticks since boot. Pid and start identify a process, because the
     /// kernel reuses pids.
     pub start: u64,
-    /// Field 28: where its stack begins, which is another place when it has become another program, or the same one again; 0 if this
-    /// process may not inspect it.
+    /// Field 28: where its stack begins, which is another place when it has become another program, or the same one
+    /// again; 0 if this process may not inspect it.
     pub stack: Option<u64>,
     /// Field 52: how it ended, as `wait` returns it; 0 while it runs, or if this process may not inspect it.
     pub exit_code: Option<i32>,

@@ -126,8 +126,8 @@ values! {
     size: Number,
     /// An offset in bytes; of a call that ends memory, that of the first byte which an unfinished command accesses.
     offset: Number,
-    /// A set of flags; of a command or of an execution of some, which of its addresses are certainly none of host memory, although
-    /// shared memory has ended there ([`crate::operation::ACCESSED`], [`crate::operation::SOURCE`]).
+    /// A set of flags; of a command or of an execution of some, which of its addresses are certainly none of host
+    /// memory, although shared memory has ended there ([`crate::operation::ACCESSED`], [`crate::operation::SOURCE`]).
     flags: Hex,
     /// A number of objects.
     count: Number,
@@ -137,15 +137,16 @@ values! {
     data_size: Number,
     /// The fingerprint of the handle data ([`crate::handle::fingerprint`]).
     fingerprint: Hex,
-    /// A `ur_device_info_t`; in Level Zero, the extension by which a descriptor is exported or imported ([`crate::api::level_zero::constants`]);
-    /// in CUDA, the type of a handle, or that an allocation imports.
+    /// A `ur_device_info_t`; in Level Zero, the extension by which a descriptor is exported or imported
+    /// ([`crate::api::level_zero::constants`]); in CUDA, the type of a handle, or that an allocation imports.
     property: Hex,
-    /// The answer to a question; of a call that ends memory, the number of the first command that the host has not waited for; of
-    /// an execution of command lists, that of the call which appended the command.
+    /// The answer to a question; of a call that ends memory, the number of the first command that the host has not
+    /// waited for; of an execution of command lists, that of the call which appended the command.
     value: Number,
     /// The process that opened handle data names as its exporter, in that one's pid namespace.
     exporter: Number,
-    /// The address in its exporter that opened handle data names; in Level Zero, the descriptor there ([`crate::handle::descriptor_data`]).
+    /// The address in its exporter that opened handle data names; in Level Zero, the descriptor there
+    /// ([`crate::handle::descriptor_data`]).
     exported: Hex,
     /// The address that a command copies from.
     source: Hex,

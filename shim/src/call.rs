@@ -1,8 +1,8 @@
 //! The path of a call: what is done around the real function, whatever way the call came.
 //!
-//! [`intercept`] takes a call ([`RealCall`]) through the layers to the real function and back. Its two halves, [`begin`]
-//! and [`end`], also show calls to the layers that urscope does not carry out. Must never hold a lock or allocate across
-//! the real call.
+//! [`intercept`] takes a call ([`RealCall`]) through the layers to the real function and back. Its two halves,
+//! [`begin`] and [`end`], also show calls to the layers that urscope does not carry out. Must never hold a lock or
+//! allocate across the real call.
 
 #![expect(
     clippy::inline_always,
@@ -28,8 +28,9 @@ pub enum Origin {
     Xpti(usize),
     /// A hook in a table of a Level Zero driver.
     Driver,
-    /// A hook of a driver's function that stands for itself. A library may have its own in front of it, so what is called in
-    /// it is part of it. The number is the context that is current, of a call that makes something in it, or 0.
+    /// A hook of a driver's function that stands for itself. A library may have its own in front of it, so what is
+    /// called in it is part of it. The number is the context that is current, of a call that makes something in it, or
+    /// 0.
     Library(u64),
     /// The runtime, in the recorded call with this number. Only the trace sees such an inner call.
     Inner(u64),

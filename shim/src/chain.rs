@@ -36,8 +36,8 @@ pub struct Entered {
     pub answer: Option<ResultCode>,
 }
 
-/// Shows the enter of a call to every layer, until one answers it. `hot` are the settings that the call has read. A call whose function is
-/// `KNOWN` to the compiler has its values in no memory.
+/// Shows the enter of a call to every layer, until one answers it. `hot` are the settings that the call has read. A
+/// call whose function is `KNOWN` to the compiler has its values in no memory.
 #[inline(always)]
 pub fn enter<const KNOWN: bool>(hot: Hot, function: Function, values: &Values, nulls: &Nulls) -> Entered {
     let (call, time) = (thread::next_call(), clock::now());

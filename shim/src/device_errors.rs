@@ -1,6 +1,7 @@
 //! The first call that reports the failure of a device, such as an access to memory that is not there.
 //!
-//! Most of these calls are waits, which are not recorded otherwise. From then on nothing that the process does with the device can succeed.
+//! Most of these calls are waits, which are not recorded otherwise. From then on nothing that the process does with the
+//! device can succeed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,8 +13,8 @@ use crate::{chain, commands, knobs, stacks};
 /// Whether such a call was recorded.
 static IS_KNOWN: AtomicBool = AtomicBool::new(false);
 
-/// Records a call that was not recorded and has failed, if it is the first of a process that shares memory which reports the failure of a
-/// device.
+/// Records a call that was not recorded and has failed, if it is the first of a process that shares memory which
+/// reports the failure of a device.
 #[cold]
 pub(crate) fn note(function: Function, result: ResultCode) {
     let is_new = commands::are_recorded()

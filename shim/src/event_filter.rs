@@ -54,8 +54,8 @@ impl Recording {
     }
 }
 
-/// Whether no call of a function with this effect is recorded now, whatever its arguments are: nothing is shared that it could be
-/// about, it is a wait, or it makes a queue.
+/// Whether no call of a function with this effect is recorded now, whatever its arguments are: nothing is shared that
+/// it could be about, it is a wait, or it makes a queue.
 #[inline(always)]
 fn passes_any(effect: Effect) -> bool {
     if is_about_events(effect) {

@@ -32,8 +32,8 @@ pub(crate) fn outer(effect: Effect, call: u64) -> Outer {
     Outer::new(call << NUMBER_SHIFT | is_ipc | is_of_runtime)
 }
 
-/// Whether code of the program may run in a call of a function with this effect: adapters other than Level Zero's call back when a
-/// context is deleted (`urContextSetExtendedDeleter`), and a wait may run the callback of an event
+/// Whether code of the program may run in a call of a function with this effect: adapters other than Level Zero's call
+/// back when a context is deleted (`urContextSetExtendedDeleter`), and a wait may run the callback of an event
 /// (`urEventSetCallback`).
 const fn may_call_back(effect: Effect) -> bool {
     matches!(effect, Effect::Releases(Kind::Context) | Effect::Waits(Kind::Event) | Effect::Signals(_))

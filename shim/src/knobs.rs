@@ -38,9 +38,9 @@ macro_rules! knobs {
 }
 
 knobs! {
-    /// The directory for trace files; it is created if it does not exist, except for that of `urscope run`. `%h` stands for the host's name, `%p` for the
-    /// process id, `%r` for the rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK,
-    /// SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
+    /// The directory for trace files; it is created if it does not exist, except for that of `urscope run`. `%h` stands
+    /// for the host's name, `%p` for the process id, `%r` for the rank under an MPI launcher (from PMI_RANK,
+    /// OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
     /// The form of the trace: `chrome` (lines of JSON, which many tools read) or `binary` (a Fuchsia trace, which costs
     /// the program less). Perfetto opens both. `urscope run` sets `binary`, unless the variable is set.
@@ -66,8 +66,8 @@ knobs! {
     /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented
     /// error and has no effect), or `abort` (the program ends).
     on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
-    /// `on`: records when the software device has executed a copy or fill of shared memory, by which races between processes are
-    /// found. `off`: does not.
+    /// `on`: records when the software device has executed a copy or fill of shared memory, by which races between
+    /// processes are found. `off`: does not.
     races: OnOff = "URSCOPE_RACES", default "on", example "off";
     /// What the trace shows of the command line: `program` (its first word, and `…` for each other word), or `full`
     /// (all of it, with any secrets). `urscope run --command-lines` sets `full`.
@@ -77,8 +77,8 @@ knobs! {
     ranks: Ranks = "URSCOPE_RANKS", default "", example "0,3-5";
     /// The name of the run that this process belongs to. `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
-    /// The socket by which processes tell `urscope run` of their traces, so that it knows which are missing and how the processes end. It
-    /// sets the variable.
+    /// The socket by which processes tell `urscope run` of their traces, so that it knows which are missing and how the
+    /// processes end. It sets the variable.
     observer: String = "URSCOPE_OBSERVER", default "", example "urscope-3f2a";
 }
 
@@ -209,8 +209,8 @@ pub fn read() -> &'static Knobs {
     })
 }
 
-/// Whether the directory for traces may be made. That of `urscope run` is there: if it is not, this process sees another root directory or
-/// another mount.
+/// Whether the directory for traces may be made. That of `urscope run` is there: if it is not, this process sees
+/// another root directory or another mount.
 pub fn makes_directory() -> bool {
     read();
     MAKES_DIRECTORY.load(Ordering::Relaxed)

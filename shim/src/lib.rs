@@ -7,8 +7,8 @@
 //! Nothing here may change what a correct program observes: no lock is held and nothing is allocated across the real
 //! call, nothing unwinds into C, nothing is printed to stdout, and a part that fails is switched off.
 //!
-//! Unsafe code is denied except in `interface`, `entry`, `raw` and `backend`. `tests/tests/end_to_end/module_dependencies.rs`
-//! checks which module uses which.
+//! Unsafe code is denied except in `interface`, `entry`, `raw` and `backend`.
+//! `tests/tests/end_to_end/module_dependencies.rs` checks which module uses which.
 
 #![deny(unsafe_code)]
 

@@ -47,8 +47,8 @@ static ENTRIES: [Entry; 256] =
 /// How many were added.
 static ADDED: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes the addresses that a command of a list writes and reads, which the call with this number appends: those that may be in
-/// shared memory which has not ended.
+/// Notes the addresses that a command of a list writes and reads, which the call with this number appends: those that
+/// may be in shared memory which has not ended.
 #[inline(never)]
 pub(crate) fn note(list: usize, call: u64, [written, read]: [Option<u64>; 2]) {
     for (address, writes) in [(written, true), (read, false)] {

@@ -18,8 +18,8 @@ pub(crate) struct Ranges<const N: usize> {
 /// Memory that this process shares, or has shared.
 pub(crate) static SHARED_RANGES: Ranges<128> = Ranges::new();
 
-/// Where shared memory was closed, freed or unmapped, or may have ended with a context, and nothing was opened, allocated or mapped
-/// since.
+/// Where shared memory was closed, freed or unmapped, or may have ended with a context, and nothing was opened,
+/// allocated or mapped since.
 pub(crate) static ENDED_RANGES: Ranges<32> = Ranges::new();
 
 /// The address for which the latest entry of [`SHARED_RANGES`] was made: mostly its start.
@@ -33,7 +33,8 @@ pub(crate) fn note_block(address: usize, [begins, ends]: [usize; 2]) {
     }
 }
 
-/// Registers all shared memory as memory that may have ended: which of it is in the context that ends is not known here.
+/// Registers all shared memory as memory that may have ended: which of it is in the context that ends is not known
+/// here.
 #[cold]
 pub(crate) fn may_all_end() {
     LATEST_RANGE.store(0, Ordering::Relaxed);
@@ -41,8 +42,8 @@ pub(crate) fn may_all_end() {
     all.for_each(|[begins, ends]| ENDED_RANGES.add(begins, ends));
 }
 
-/// The physical memory that was exported, imported or mapped last, and where: a handle, whether it is shared, and the first address of a range and
-/// the one behind its last. New entries replace the oldest.
+/// The physical memory that was exported, imported or mapped last, and where: a handle, whether it is shared, and the
+/// first address of a range and the one behind its last. New entries replace the oldest.
 static PHYSICAL: [[AtomicU64; 4]; 256] = [const { [const { AtomicU64::new(0) }; 4] }; 256];
 
 /// How many entries of [`PHYSICAL`] there were.

@@ -1,7 +1,7 @@
 //! Numbers call stacks: a stack is recorded once, and calls refer to it by its number.
 //!
-//! Only addresses are recorded. The analyzer finds files, functions and lines. The frames of Python have no addresses, so they are recorded
-//! with their names.
+//! Only addresses are recorded. The analyzer finds files, functions and lines. The frames of Python have no addresses,
+//! so they are recorded with their names.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -65,8 +65,9 @@ pub(crate) fn current(hot: Hot) -> Option<u64> {
     }
 }
 
-/// The first address that the call which has just come in through [`note_caller`](crate::note_caller) leads back to and for which `wanted` holds, always
-/// the same for an address. It takes the time of unwinding when the call comes from there for the first time.
+/// The first address that the call which has just come in through [`note_caller`](crate::note_caller) leads back to and
+/// for which `wanted` holds, always the same for an address. It takes the time of unwinding when the call comes from
+/// there for the first time.
 pub(crate) fn first_caller(wanted: impl Fn(usize) -> bool) -> Option<usize> {
     let from = caller::entry();
     if let Some(found) = unwound_callers::find() {
@@ -88,7 +89,8 @@ fn own() -> [Range<usize>; 2] {
 
 static FRAMEWORK: OnceLock<Range<usize>> = OnceLock::new();
 
-/// Leaves out the frames of the library with the code at `address`, which shows calls of others. Only the first one counts.
+/// Leaves out the frames of the library with the code at `address`, which shows calls of others. Only the first one
+/// counts.
 pub(crate) fn leave_out(address: usize) {
     let _ = FRAMEWORK.set(modules::addresses_around(address));
 }

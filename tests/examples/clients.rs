@@ -1,4 +1,5 @@
-//! Runs the clients of Level Zero over and over, and prints how often each was right and clean. `scripts/clients` calls it.
+//! Runs the clients of Level Zero over and over, and prints how often each was right and clean. `scripts/clients` calls
+//! it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a program for the terminal")]
 

@@ -1,4 +1,5 @@
-//! Ends processes violently and compares what they called with what their traces hold. `scripts/fire` calls it and says how.
+//! Ends processes violently and compares what they called with what their traces hold. `scripts/fire` calls it and says
+//! how.
 
 #![allow(
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! Counts the instructions that urscope adds to a call and prints them next to those that are kept. `scripts/bench instructions` calls it
-//! and says how.
+//! Counts the instructions that urscope adds to a call and prints them next to those that are kept. `scripts/bench
+//! instructions` calls it and says how.
 
 #![allow(clippy::print_stdout, reason = "this is a program for the terminal")]
 

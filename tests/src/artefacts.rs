@@ -69,8 +69,8 @@ fn profile_of(folder: &Path) -> &str {
 fn build(profile_folder: &Path) {
     let profile = profile_of(profile_folder);
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        // The whole workspace and this test, as `scripts/test` builds them: cargo would build a part, or the libraries without
-        // the features that tests ask for, a second time.
+        // The whole workspace and this test, as `scripts/test` builds them: cargo would build a part, or the libraries
+        // without the features that tests ask for, a second time.
         .args(["build", "--quiet", "--workspace", "--lib", "--bins", "--test", "end_to_end", "--profile", profile])
         .arg("--target-dir")
         .arg(target_folder())

@@ -1,5 +1,5 @@
-//! Communication libraries and allocators that share memory through Level Zero itself, and a profiler beside them, each in a run in which
-//! nothing is wrong.
+//! Communication libraries and allocators that share memory through Level Zero itself, and a profiler beside them, each
+//! in a run in which nothing is wrong.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -64,7 +64,8 @@ impl Client {
         processor::lacks(self.needs)
     }
 
-    /// What is wrong with a run of it: with its data, its verdict, or its end. On a processor that cannot run it, its end must be told.
+    /// What is wrong with a run of it: with its data, its verdict, or its end. On a processor that cannot run it, its
+    /// end must be told.
     pub fn complaint(&self, outcome: &Outcome) -> Option<String> {
         if !self.lacks().is_empty() {
             return dies_of_its_instructions(outcome);
@@ -160,7 +161,8 @@ fn imb(ranks: usize) -> TestRun {
     options.iter().chain(&IMB).fold(run, |run, argument| run.arg(*argument))
 }
 
-/// Collectives of oneCCL. The ranks exchange descriptors in this way; `what` is the second argument of `ccl_collectives.cpp`.
+/// Collectives of oneCCL. The ranks exchange descriptors in this way; `what` is the second argument of
+/// `ccl_collectives.cpp`.
 pub fn oneccl(exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
     oneccl_of("oneccl-2022.1.2", exchange, what)
 }
@@ -191,8 +193,8 @@ fn oneccl_of(release: &str, exchange: &str, what: &str) -> (TestRun, Option<Temp
     (run, Some(folder))
 }
 
-/// Processing elements of Intel SHMEM, which exchange descriptors by pidfd ("1") or by sockets ("0"). Its library is one for the runtime
-/// 2025.3.
+/// Processing elements of Intel SHMEM, which exchange descriptors by pidfd ("1") or by sockets ("0"). Its library is
+/// one for the runtime 2025.3.
 pub fn intel_shmem(elements: usize, by_pidfd: &str) -> TestRun {
     let program = apps::executable("shmem_exchange", Release::R2025_3);
     let (mpi, run) = ranks_of_intel_mpi(INTEL_MPI, elements);

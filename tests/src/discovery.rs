@@ -14,7 +14,8 @@ pub struct Discovery {
     differences: String,
 }
 
-/// Plays a scenario on a device that finishes no command before something waits for it. The status is that of `urscope run`, or 3 if it cannot take place as it is written.
+/// Plays a scenario on a device that finishes no command before something waits for it. The status is that of `urscope
+/// run`, or 3 if it cannot take place as it is written.
 pub fn play(scenario: &str, stage: Stage) -> Outcome {
     let folder = tempfile::tempdir().expect("no temporary folder");
     let file = folder.path().join("scenario");

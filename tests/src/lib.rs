@@ -1,8 +1,8 @@
 //! The end-to-end tests of urscope: real SYCL programs, each with one violation or none, run against the real runtime.
 //!
 //! This is the harness; the tests are in `tests/tests`, the programs in `tests/apps`. It uses urscope as a person does:
-//! through its command and its files. It must never depend on another crate of ours: it reads traces with a reader of its
-//! own, so that a mistake in ours cannot hide itself.
+//! through its command and its files. It must never depend on another crate of ours: it reads traces with a reader of
+//! its own, so that a mistake in ours cannot hide itself.
 //!
 //! A test that misses something that it needs fails and says what to do. No test is skipped.
 

@@ -1,15 +1,16 @@
 //! What programs that we did not compile need of the processor.
 //!
-//! Ours, and all others of the tests, run on every processor of x86-64 that has AVX2: from Haswell on. One that needs more is named here, with
-//! where that is known from. Where the processor lacks it, its test tries what can be tried, and [`untried`] says what could not be.
+//! Ours, and all others of the tests, run on every processor of x86-64 that has AVX2: from Haswell on. One that needs
+//! more is named here, with where that is known from. Where the processor lacks it, its test tries what can be tried,
+//! and [`untried`] says what could not be.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 
 use crate::artefacts;
 
-/// What the library of Intel SHMEM 1.6.0 needs, as `/proc/cpuinfo` names it: all of it is compiled for processors from Sapphire Rapids on.
-/// `objdump -d libishmem.so` shows instructions of these in functions that every program calls.
+/// What the library of Intel SHMEM 1.6.0 needs, as `/proc/cpuinfo` names it: all of it is compiled for processors from
+/// Sapphire Rapids on. `objdump -d libishmem.so` shows instructions of these in functions that every program calls.
 pub const INTEL_SHMEM: &[&str] = &["avx512f", "avx512bw", "avx512dq", "avx512vl", "movdir64b"];
 
 /// Which of these features the processor lacks.
@@ -23,7 +24,8 @@ fn missing(needed: &[&'static str], cpuinfo: &str) -> Vec<&'static str> {
     needed.iter().filter(|feature| !has(feature)).copied().collect()
 }
 
-/// Notes that a program could not be tried as it is, because the processor lacks these features. `scripts/test` prints all notes at its end.
+/// Notes that a program could not be tried as it is, because the processor lacks these features. `scripts/test` prints
+/// all notes at its end.
 pub fn untried(what: &str, lacking: &[&str]) {
     let line = format!("{what} cannot run on this processor, which lacks {}\n", lacking.join(", "));
     let path = artefacts::target_folder().join("untried.txt");

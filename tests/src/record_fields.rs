@@ -1,7 +1,7 @@
 //! The fields in a record of each function, written by hand from `ur_api.h` and the trace format.
 //!
-//! The shim generates its records from a table of its own. This second table finds a parameter that is missing, recorded
-//! twice or recorded under another name.
+//! The shim generates its records from a table of its own. This second table finds a parameter that is missing,
+//! recorded twice or recorded under another name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -107,8 +107,8 @@ const FIELDS: &[(&str, &str, &str)] = &[
 /// Fields that every record may have besides.
 const COMMON: [&str; 5] = ["call", "via", "stack", "result", "result_name"];
 
-/// Fields that records of gets and opens may have besides: the checksum of bytes that the thread has not recorded lately, and the first
-/// byte that the adapter changed in urscope's copy.
+/// Fields that records of gets and opens may have besides: the checksum of bytes that the thread has not recorded
+/// lately, and the first byte that the adapter changed in urscope's copy.
 const OF_BYTES: [&str; 2] = ["value", "offset"];
 
 /// Fields that the end record of a function may have besides: all of them or none.
@@ -152,8 +152,8 @@ pub fn assert_as_declared(trace: &Trace) {
     }
 }
 
-/// Checks that every device that a successful call names has one `urscope_device` record, before that call's end, with the software
-/// device's name and an index of its own.
+/// Checks that every device that a successful call names has one `urscope_device` record, before that call's end, with
+/// the software device's name and an index of its own.
 pub fn assert_devices(trace: &Trace) {
     let (mut described, mut named) = (BTreeMap::new(), BTreeMap::new());
     for record in &trace.records {

@@ -14,7 +14,8 @@ static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
     jsonschema::validator_for(&schema).expect("the schema is valid")
 });
 
-/// Whether the kernel tells the signal of every process that died. An older one tells it until the parent has waited for the process.
+/// Whether the kernel tells the signal of every process that died. An older one tells it until the parent has waited
+/// for the process.
 pub fn tells_every_signal() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel has a release");
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
@@ -77,7 +78,8 @@ impl Report {
             .unwrap_or_else(|| panic!("no process {pid} in the report: {self:#?}"))
     }
 
-    /// The processes that died of a signal. A kernel before Linux 6.16 may not tell the signal of a process whose parent has waited for it.
+    /// The processes that died of a signal. A kernel before Linux 6.16 may not tell the signal of a process whose
+    /// parent has waited for it.
     pub fn died_of<'r>(&'r self, signal: &'r str) -> impl Iterator<Item = &'r Value> {
         let has_died = move |process: &&Value| {
             process["ended"] == "killed"
@@ -91,8 +93,8 @@ impl Report {
         list(&self.0["findings"])
     }
 
-    /// The findings as "severity rule", sorted, each once. `slow-call` is left out, because it depends on the machine: a
-    /// thread of a correct program may wait long for a processor.
+    /// The findings as "severity rule", sorted, each once. `slow-call` is left out, because it depends on the machine:
+    /// a thread of a correct program may wait long for a processor.
     pub fn violations(&self) -> Vec<String> {
         let mut violations: Vec<String> = self
             .findings()

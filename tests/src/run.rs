@@ -93,8 +93,8 @@ impl TestRun {
         self
     }
 
-    /// With an engine for kernels: that of 2026.1, which the set-up installs for a test of that release. One for 2026.2 would be 225 MB
-    /// more.
+    /// With an engine for kernels: that of 2026.1, which the set-up installs for a test of that release. One for 2026.2
+    /// would be 225 MB more.
     #[must_use]
     pub fn with_engine(self) -> Self {
         self.env("ZE_SOFT_ENGINE", Release::R2026_1.library("libintelocl.so"))
@@ -169,16 +169,16 @@ impl TestRun {
     }
 }
 
-/// Sets `URSCOPE_VALIDATE` for all runs of the suite, which are validated while the program runs otherwise. A test that sets it itself
-/// takes precedence.
+/// Sets `URSCOPE_VALIDATE` for all runs of the suite, which are validated while the program runs otherwise. A test that
+/// sets it itself takes precedence.
 const VALIDATION: &str = "URSCOPE_E2E_VALIDATE";
 
 fn validation() -> Option<OsString> {
     env::var_os(VALIDATION)
 }
 
-/// Sets `URSCOPE_FORMAT` for all runs of the suite, also for processes that load the library without `urscope run`. Without it, each
-/// process has its own default. A test that sets it itself takes precedence.
+/// Sets `URSCOPE_FORMAT` for all runs of the suite, also for processes that load the library without `urscope run`.
+/// Without it, each process has its own default. A test that sets it itself takes precedence.
 const FORM: &str = "URSCOPE_E2E_FORMAT";
 
 fn form() -> Option<OsString> {

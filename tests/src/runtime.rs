@@ -28,8 +28,8 @@ impl Release {
         }
     }
 
-    /// The virtual environment that holds the release. The first call sets it up, unless that has been done before. Several
-    /// tests may ask at once.
+    /// The virtual environment that holds the release. The first call sets it up, unless that has been done before.
+    /// Several tests may ask at once.
     pub fn folder(self) -> PathBuf {
         static READY: [OnceLock<PathBuf>; 4] = [const { OnceLock::new() }; 4];
         READY[self as usize].get_or_init(|| environment(self.version())).clone()
@@ -87,13 +87,14 @@ pub fn pyright() -> PathBuf {
     repository().join("target/types/node_modules/pyright/index.js")
 }
 
-/// The Python interpreter of a virtual environment for one package, by the name of its file in `scripts/requirements`. Sets it
-/// up if necessary.
+/// The Python interpreter of a virtual environment for one package, by the name of its file in `scripts/requirements`.
+/// Sets it up if necessary.
 pub fn python_with(package: &str) -> PathBuf {
     environment(package).join("bin/python")
 }
 
-/// Names a folder with environments that are taken in place of those that are pinned. `scripts/clients --newest` sets it.
+/// Names a folder with environments that are taken in place of those that are pinned. `scripts/clients --newest` sets
+/// it.
 pub(crate) const ENVIRONMENTS: &str = "URSCOPE_E2E_ENVIRONMENTS";
 
 /// A virtual environment, by the name of its file in `scripts/requirements`. Sets it up if necessary.

@@ -13,8 +13,9 @@ use crate::run::{Ended, Session};
 /// The most time that a script may take.
 const LIMIT: Duration = Duration::from_mins(2);
 
-/// What each script begins with. `victim` and `attacker` run a command as one of the two users for a minute at most, without any rights of
-/// root; both are in one group. In `$VICTIM_FOLDER` only the victim may write, in `$SHARED` everyone.
+/// What each script begins with. `victim` and `attacker` run a command as one of the two users for a minute at most,
+/// without any rights of root; both are in one group. In `$VICTIM_FOLDER` only the victim may write, in `$SHARED`
+/// everyone.
 const PRELUDE: &str = r#"
 set -u
 as() { timeout -k 1 60 setpriv --reuid="$1" --regid="$1" --groups=3000 --inh-caps=-all --bounding-set=-all -- "${@:2}"; }
@@ -30,8 +31,8 @@ mkdir -m 1777 "$SHARED"; chmod 1777 "$SHARED"
 mkdir -m 755 "$VICTIM_FOLDER"; chown $VICTIM "$VICTIM_FOLDER"
 "#;
 
-/// Runs a script of bash after the [`PRELUDE`], in a folder of its own that all users may read. `$URSCOPE` and `$LIBRARY` are the command and the
-/// library for `LD_PRELOAD`.
+/// Runs a script of bash after the [`PRELUDE`], in a folder of its own that all users may read. `$URSCOPE` and
+/// `$LIBRARY` are the command and the library for `LD_PRELOAD`.
 pub fn script(text: &str, variables: &[(&str, &Path)]) -> Ended {
     let folder = TempDir::with_prefix("urscope-users-").expect("no temporary folder");
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("the folder is ours");

@@ -1,5 +1,5 @@
-//! The cargo feature `frida-gum`: adapters that no table reaches, and processes that urscope comes into while they run. `scripts/with-gum` runs
-//! these tests.
+//! The cargo feature `frida-gum`: adapters that no table reaches, and processes that urscope comes into while they run.
+//! `scripts/with-gum` runs these tests.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,7 +1,8 @@
 //! Measures what recording a call costs by other means, for `scripts/bench overhead`.
 //!
-//! `span-cost ROUNDS CALLS` prints one line for each round: the nanoseconds of a span of the `tracing` crate with the values of a call
-//! through `tracing-chrome`, and of two records of the size of urscope's Chrome form with a `write(2)` each.
+//! `span-cost ROUNDS CALLS` prints one line for each round: the nanoseconds of a span of the `tracing` crate with the
+//! values of a call through `tracing-chrome`, and of two records of the size of urscope's Chrome form with a `write(2)`
+//! each.
 
 use std::io::{self, Write as _};
 use std::{env, error::Error, fs::File, time::Instant};

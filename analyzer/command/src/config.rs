@@ -1,8 +1,9 @@
-//! `urscope.toml`: what a project wants of every verdict. It stands in the current directory or in one above it, up to the root of the
-//! repository.
+//! `urscope.toml`: what a project wants of every verdict. It stands in the current directory or in one above it, up to
+//! the root of the repository.
 //!
-//! Options of the command line come first, and wrappers are added to them. A run says that it uses the file, because it changes the verdict.
-//! A file that another user may have written is not obeyed, as git does not obey the configuration of another user's repository.
+//! Options of the command line come first, and wrappers are added to them. A run says that it uses the file, because it
+//! changes the verdict. A file that another user may have written is not obeyed, as git does not obey the configuration
+//! of another user's repository.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -18,8 +18,8 @@ pub(crate) const HOME: &str = "urscope-traces";
 pub(crate) const NOTHING: &str = "no traces are named, and there are none in urscope-traces; name a directory of traces, or start a \
                                   program with urscope run";
 
-/// The traces that a command reads. Directories must have some, unless an `empty` one is an answer, too. An error says what is there, and
-/// what to name instead.
+/// The traces that a command reads. Directories must have some, unless an `empty` one is an answer, too. An error says
+/// what is there, and what to name instead.
 pub(crate) fn chosen(arguments: &TraceArguments, empty: bool) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let paths = if arguments.paths.is_empty() {
         let newest = newest().ok_or(NOTHING)?;
@@ -77,8 +77,8 @@ fn of_run(paths: &[PathBuf], run: &str) -> Result<Vec<PathBuf>, Box<dyn Error>> 
     }
 }
 
-/// The directory of the traces of the newest run: `$URSCOPE_DIR`, or the directory in `urscope-traces` that was changed last, if they
-/// are of this user or of root.
+/// The directory of the traces of the newest run: `$URSCOPE_DIR`, or the directory in `urscope-traces` that was changed
+/// last, if they are of this user or of root.
 pub(crate) fn newest() -> Option<PathBuf> {
     let named = env::var_os("URSCOPE_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let is_ours = |path: &Path| fs::symlink_metadata(path).is_ok_and(|data| owners().have(data.uid()));

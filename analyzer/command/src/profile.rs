@@ -1,9 +1,10 @@
 //! `--profile FILE`: writes a Chrome trace of urscope's own work, to find out where it spends its time.
 //!
-//! The analyzer and the command open a span of the `tracing` crate around each stage. Without `--profile` the spans have no subscriber. They
-//! are `opening`, `reading` (one per block of a file), `merging` (one per 65,536 events; its argument `checking_us` is the time spent in
-//! the tracker, the rules and the observers), `reporting`, `symbolizing` (one per module), `judging` and `rendering`. For runs that are
-//! shown, they are also `following`, `snapshot` and `serving`.
+//! The analyzer and the command open a span of the `tracing` crate around each stage. Without `--profile` the spans
+//! have no subscriber. They are `opening`, `reading` (one per block of a file), `merging` (one per 65,536 events; its
+//! argument `checking_us` is the time spent in the tracker, the rules and the observers), `reporting`, `symbolizing`
+//! (one per module), `judging` and `rendering`. For runs that are shown, they are also `following`, `snapshot` and
+//! `serving`.
 
 use std::fs::File;
 use std::io::{self, Write};

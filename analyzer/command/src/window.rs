@@ -1,4 +1,5 @@
-//! Shows the page of a run in a browser: starts the server, builds the address and opens the browser on a private file that leads there.
+//! Shows the page of a run in a browser: starts the server, builds the address and opens the browser on a private file
+//! that leads there.
 
 use std::ffi::{OsStr, OsString};
 use std::process::{Command, Stdio};
@@ -40,8 +41,8 @@ impl Window {
         format!("{}{}", self.view.url(), self.place)
     }
 
-    /// Opens a browser if there is a display. Every user of the machine can read its command line, so it opens a file of this user alone,
-    /// which `private` makes and which leads to the address.
+    /// Opens a browser if there is a display. Every user of the machine can read its command line, so it opens a file
+    /// of this user alone, which `private` makes and which leads to the address.
     pub(crate) fn show(&self, private: impl FnOnce(&str) -> Result<PathBuf, String>) {
         if !self.opened || !has_display(|name| env::var_os(name)) {
             return;

@@ -8,8 +8,8 @@ use urscope_schema::trace::process_times::{EarlyDeath, ProcessTimes};
 
 use crate::signals;
 
-/// What these died of and `before` what, as part of a message: `both ranks died of SIGILL before they loaded an adapter`. `None` if there
-/// are none, but for those of expected signals.
+/// What these died of and `before` what, as part of a message: `both ranks died of SIGILL before they loaded an
+/// adapter`. `None` if there are none, but for those of expected signals.
 pub fn early_deaths<'t>(
     all: impl IntoIterator<Item = &'t ProcessTimes>,
     expected: &[String],

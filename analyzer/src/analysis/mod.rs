@@ -1,9 +1,10 @@
 //! The analysis: reads traces and returns a judgement.
 //!
-//! `reading` reads the trace files, `merging` feeds their events to the rules in the order of time, `findings` counts, combines and
-//! exempts the findings, `node_report` lists the results of each node, and `judgement` is the result over all nodes. `symbols` names
-//! the frames of call stacks. An [`Observer`] receives the same events as the rules. `following` analyzes a growing run. The analysis
-//! must keep only what lives in the traced processes: its memory must not grow with the size of the traces.
+//! `reading` reads the trace files, `merging` feeds their events to the rules in the order of time, `findings` counts,
+//! combines and exempts the findings, `node_report` lists the results of each node, and `judgement` is the result over
+//! all nodes. `symbols` names the frames of call stacks. An [`Observer`] receives the same events as the rules.
+//! `following` analyzes a growing run. The analysis must keep only what lives in the traced processes: its memory must
+//! not grow with the size of the traces.
 
 mod clock;
 mod early_deaths;
@@ -65,11 +66,13 @@ pub struct Options {
     /// The signals that end processes on purpose, such as `SIGKILL`. A process that was killed by a signal that is not
     /// known counts as killed by one of them, if there are any.
     pub expected_signals: Vec<String>,
-    /// The names of other runs that wrote traces into the same directory at the same time, and are not judged with this one.
+    /// The names of other runs that wrote traces into the same directory at the same time, and are not judged with this
+    /// one.
     pub beside: Vec<String>,
     /// All that was observed of the processes of the run, if it is known better than from the files beside the traces.
     pub observed: Option<Vec<ProcessTimes>>,
-    /// Whether the results contain the command lines of the processes. They may contain secrets, and results are published.
+    /// Whether the results contain the command lines of the processes. They may contain secrets, and results are
+    /// published.
     pub command_lines: bool,
 }
 

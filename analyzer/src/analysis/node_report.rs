@@ -15,7 +15,8 @@ use super::symbols::{CallPlaces, Dispatchers, Made, Symbolizer, compared};
 use super::{Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary, Stacks};
 use crate::signals;
 
-/// The results, by node. This takes the findings out of `merger`. It compares the call stacks if that is needed and not done.
+/// The results, by node. This takes the findings out of `merger`. It compares the call stacks if that is needed and not
+/// done.
 pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mut Option<Comparison>) -> Report {
     let _span = tracing::info_span!("reporting").entered();
     let found = std::mem::take(&mut merger.deduplicator.findings);
@@ -132,8 +133,8 @@ pub(crate) struct Comparison {
     places: BTreeMap<(u64, String), CallPlaces>,
 }
 
-/// The most processes of a program on a host, and the most call stacks of each, that are compared to find dispatchers. The others are
-/// mostly alike.
+/// The most processes of a program on a host, and the most call stacks of each, that are compared to find dispatchers.
+/// The others are mostly alike.
 const COMPARED: (usize, usize) = (64, 512);
 
 impl Locator {
@@ -340,8 +341,8 @@ fn unseen(process: &TracedProcess, node: &mut Node) {
     let is_silent = process.notes.calls.is_empty();
     let entry_points = &process.notes.entry_points;
     for EntryPoint { kind, library, problem, .. } in entry_points.iter().filter(|it| !it.problem.is_empty()) {
-        // What comes in by another interface says nothing of an adapter. The code of one may be watched instead of its table.
-        // Nor do its other functions say that its IPC functions are watched.
+        // What comes in by another interface says nothing of an adapter. The code of one may be watched instead of its
+        // table. Nor do its other functions say that its IPC functions are watched.
         let sees_ipc = |other: &EntryPoint| other.ipc_slots == 0 || other.functions.iter().any(|name| is_ipc(name));
         let is_watched =
             entry_points.iter().any(|other| other.library == *library && other.is_open() && sees_ipc(other));

@@ -10,8 +10,9 @@ macro_rules! events {
     ($($(#[$doc:meta])* $event:ident($($argument:ident: $type:ty),*);)*) => {
         /// Receives the same events as the rules, one by one, in the order of time.
         ///
-        /// `at` is the time of an event, in nanoseconds since the first process of the run began; hosts are aligned by their real time.
-        /// Processes are numbered in the order in which they begin, as in [`super::Judgement::processes`].
+        /// `at` is the time of an event, in nanoseconds since the first process of the run began; hosts are aligned by
+        /// their real time. Processes are numbered in the order in which they begin, as in
+        /// [`super::Judgement::processes`].
         pub trait Observer {
             $($(#[$doc])*
             fn $event(&mut self, $($argument: $type),*) {
@@ -58,7 +59,8 @@ events! {
     enter(tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter);
     /// A call has returned. The tracker has processed it: objects that the call created exist.
     exit(tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit);
-    /// A call begins inside of the one with its number: one of Level Zero that the runtime makes. The tracker does not know of it.
+    /// A call begins inside of the one with its number: one of Level Zero that the runtime makes. The tracker does not
+    /// know of it.
     inner_enter(tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter);
     /// Such a call has returned: the latest one that has begun on this thread.
     inner_exit(tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit);

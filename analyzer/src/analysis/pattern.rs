@@ -1,5 +1,6 @@
-//! Patterns of suppressions and wrappers, with the syntax of LeakSanitizer: `*` matches any text, a leading `^` and a trailing `$` anchor the
-//! pattern at the start and the end. An unanchored pattern matches anywhere. `\*` is a star of the text.
+//! Patterns of suppressions and wrappers, with the syntax of LeakSanitizer: `*` matches any text, a leading `^` and a
+//! trailing `$` anchor the pattern at the start and the end. An unanchored pattern matches anywhere. `\*` is a star of
+//! the text.
 
 /// A pattern, split at its stars. It matches a whole text.
 #[derive(Clone, Debug, PartialEq, Eq)]

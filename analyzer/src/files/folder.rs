@@ -123,7 +123,8 @@ impl Folder {
         self.status().is_ok_and(|status| status.st_mode & STICKY != 0)
     }
 
-    /// Refuses a directory of another user, who could replace what is in it, and if `parent` counts, one in a directory of another user.
+    /// Refuses a directory of another user, who could replace what is in it, and if `parent` counts, one in a directory
+    /// of another user.
     pub fn refuse_foreign(&self, parent: bool) -> io::Result<()> {
         let own = self.status()?;
         let above = if parent { statat(self, "..", AtFlags::empty())? } else { own };

@@ -2,10 +2,10 @@
 //!
 //! Traces, reports and what belongs to them are opened here. There are two kinds of files:
 //!
-//! * Those whose names urscope chose, as `process-times.jsonl`: [`Folder::own_file`]. Each must be a regular file with one link that belongs
-//!   to this user or to root. A link is never followed.
-//! * Those that a user named: [`open`], [`read`] and [`create`]. They may be links, pipes or terminals, but no link of another user is
-//!   followed on the way to them, and no file of another user is overwritten.
+//! * Those whose names urscope chose, as `process-times.jsonl`: [`Folder::own_file`]. Each must be a regular file with
+//!   one link that belongs to this user or to root. A link is never followed.
+//! * Those that a user named: [`open`], [`read`] and [`create`]. They may be links, pipes or terminals, but no link of
+//!   another user is followed on the way to them, and no file of another user is overwritten.
 //!
 //! Opening a file never waits for another process, except for the other end of a pipe that the user named, and for that
 //! at most [`PATIENCE`]. What is read as a whole has a limit. All descriptors are closed on exec.

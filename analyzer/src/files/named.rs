@@ -26,7 +26,8 @@ pub fn open_of(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<File
     Ok(file.into())
 }
 
-/// Reads a file as a whole, or what comes through a pipe until its end. It is an error if there are more than `limit` bytes.
+/// Reads a file as a whole, or what comes through a pipe until its end. It is an error if there are more than `limit`
+/// bytes.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = ResolvedPath::of(path)?.open(OFlags::RDONLY, 0)?.into();
     bounded(Patient { file, patience: PATIENCE }, limit)
@@ -74,8 +75,9 @@ impl Read for Patient {
 
 /// Makes a file, or empties the one that is there. Its mode is that of the mask of this process.
 ///
-/// In a directory that others may write to, nothing of another user is opened, unless the whole directory is theirs, and where everyone may
-/// write to it no file with several links, as `fs.protected_regular` and `fs.protected_hardlinks` of the kernel (`proc_sys_fs(5)`) have it.
+/// In a directory that others may write to, nothing of another user is opened, unless the whole directory is theirs,
+/// and where everyone may write to it no file with several links, as `fs.protected_regular` and
+/// `fs.protected_hardlinks` of the kernel (`proc_sys_fs(5)`) have it.
 pub fn create(path: &Path) -> io::Result<File> {
     let began = Instant::now();
     let (place, file) = loop {

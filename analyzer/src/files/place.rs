@@ -1,4 +1,5 @@
-//! Follows a path to the directory that it leads to and the name there, without a link that another user may have put there.
+//! Follows a path to the directory that it leads to and the name there, without a link that another user may have put
+//! there.
 
 use std::os::{fd::OwnedFd, unix::ffi::OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
@@ -25,7 +26,8 @@ pub(super) struct ResolvedPath {
 }
 
 impl ResolvedPath {
-    /// Follows a path. A link counts only if it belongs to this user or to root, or if nobody else can write where it is.
+    /// Follows a path. A link counts only if it belongs to this user or to root, or if nobody else can write where it
+    /// is.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let mut folder = start(path)?;
         let mut rest = names(path);

@@ -45,7 +45,8 @@ struct Process {
     open: OpenLifetimes,
     counts: LiveCounts,
     pending: HashMap<u64, Call>,
-    /// The calls inside of others that have begun, with their times, each behind those that it is inside of on its thread.
+    /// The calls inside of others that have begun, with their times, each behind those that it is inside of on its
+    /// thread.
     inner: Vec<(Enter, u64)>,
 }
 
@@ -94,8 +95,8 @@ impl<S: EventSink> LifetimeTracker<S> {
         self.process(fact.at.process)?.pending.get_mut(&fact.at.call?.get())
     }
 
-    /// An open begins. It opens the latest handle data that was got before it, and shows the fingerprint of that: its own may be that of
-    /// the descriptor that raw handle data names.
+    /// An open begins. It opens the latest handle data that was got before it, and shows the fingerprint of that: its
+    /// own may be that of the descriptor that raw handle data names.
     fn opening(&mut self, fact: &Fact<'_>, opening: &Opening<'_>) {
         let shared = opening.export.and_then(|id| fact.tracker.export(id));
         if let Some((shared, call)) = shared.zip(self.call(fact)) {
@@ -104,7 +105,8 @@ impl<S: EventSink> LifetimeTracker<S> {
         let Some(known) = opening.export.and_then(|id| self.exports.get(&id)) else { return };
         let (first, latest) = (known.first, known.latest);
         let Some(call) = self.call(fact) else { return };
-        // The record of a delayed thread arrives late. It cannot have opened handle data that was got after the call began.
+        // The record of a delayed thread arrives late. It cannot have opened handle data that was got after the call
+        // began.
         let before = |got: &(u64, u64)| got.1 <= call.from;
         call.of = latest.filter(before).or(first.filter(before)).map(|(id, _)| id);
     }

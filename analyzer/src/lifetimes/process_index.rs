@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::ProcessStart;
 use crate::analysis::Location;
 
-/// The processes of a run. A host and a pid can name several processes: pids are reused, and `exec` replaces the program.
+/// The processes of a run. A host and a pid can name several processes: pids are reused, and `exec` replaces the
+/// program.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessIndex(HashMap<(String, u32), Vec<Entry>>);
 

@@ -11,10 +11,11 @@ macro_rules! events {
     ($($(#[$doc:meta])* $event:ident($($argument:ident: $type:ty),*);)*) => {
         /// Receives the processes, calls and lifetimes of a run.
         ///
-        /// Times are nanoseconds since the first process of the run began. Processes are numbered in the order in which they begin, as in
-        /// [`crate::Judgement::processes`] of the same traces. Events arrive in the order in which they become known. A call arrives when
-        /// it returns, after the deaths and before the births that it causes, so the times of calls and deaths can be earlier than those of
-        /// previous events. The times of births, counts, descriptors, and begins and ends of processes never decrease.
+        /// Times are nanoseconds since the first process of the run began. Processes are numbered in the order in which
+        /// they begin, as in [`crate::Judgement::processes`] of the same traces. Events arrive in the order in which
+        /// they become known. A call arrives when it returns, after the deaths and before the births that it causes, so
+        /// the times of calls and deaths can be earlier than those of previous events. The times of births, counts,
+        /// descriptors, and begins and ends of processes never decrease.
         pub trait EventSink {
             $($(#[$doc])*
             fn $event(&mut self, $($argument: $type),*) {
@@ -48,7 +49,8 @@ events! {
     birth(life: &Lifetime);
     /// A lifetime ends at `at`. What is alive when the trace of a running process ends has no death.
     death(life: &Lifetime, at: u64, how: EndReason);
-    /// Memory was freed of which handle data was got: the allocation of that number ([`Allocated::memory`]) ended at `at`.
+    /// Memory was freed of which handle data was got: the allocation of that number ([`Allocated::memory`]) ended at
+    /// `at`.
     freed(process: u32, memory: u64, at: u64);
     /// The live counts of a process have changed.
     counts(process: u32, at: u64, counts: &Counts);
@@ -83,7 +85,8 @@ pub struct FinishedCall<'a> {
     pub process: u32,
     /// The thread id.
     pub tid: u32,
-    /// Its number in its process, counted from 1; of an inner call ([`EventSink::inner`]), that of the call that it is inside of.
+    /// Its number in its process, counted from 1; of an inner call ([`EventSink::inner`]), that of the call that it is
+    /// inside of.
     pub number: u64,
     /// The called function.
     pub function: Function,
@@ -99,7 +102,8 @@ pub struct FinishedCall<'a> {
     pub answered: &'a Values,
     /// The number of the lifetime that it began: of handle data that was got, or of an opening.
     pub made: Option<u64>,
-    /// The number of the lifetime of the handle data that it opened: the latest with these bytes that was got before the call.
+    /// The number of the lifetime of the handle data that it opened: the latest with these bytes that was got before
+    /// the call.
     pub of: Option<u64>,
     /// The numbers of the lifetimes that it ended. A free ends those of all handle data of its memory.
     pub ended: &'a [u64],

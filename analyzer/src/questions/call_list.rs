@@ -1,4 +1,5 @@
-//! The calls of all processes, one after the other, in the order in which they returned; also those of a run that goes on.
+//! The calls of all processes, one after the other, in the order in which they returned; also those of a run that goes
+//! on.
 //!
 //! Calls are handed on as they are read: the list is never in memory as a whole.
 
@@ -35,7 +36,8 @@ pub struct CallLine {
     pub tid: u32,
     /// The number of the call in its process; of one that is `inside` of another, the number of that one.
     pub call: u64,
-    /// The function of the call that it is inside of, if the runtime made it inside of another one. Such calls are not judged.
+    /// The function of the call that it is inside of, if the runtime made it inside of another one. Such calls are not
+    /// judged.
     pub inside: Option<&'static str>,
     /// The function.
     pub function: &'static str,

@@ -51,7 +51,8 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleH
         return Err(QuestionError::NoSuchHandle(word));
     }
     if search.by_address {
-        // The address in a consumer is known only when it opens the handle, after the first calls. So this needs a second pass.
+        // The address in a consumer is known only when it opens the handle, after the first calls. So this needs a
+        // second pass.
         history = HistoryBuilder::of(Which::These(search.found));
         analysis = Analysis::run(paths, options, &mut history)?;
     }

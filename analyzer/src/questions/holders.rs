@@ -1,4 +1,5 @@
-//! What is still held: all memory and events with live handle data or openings, with the holders, their counts and times.
+//! What is still held: all memory and events with live handle data or openings, with the holders, their counts and
+//! times.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{cmp::Reverse, path::PathBuf, time::Duration};
@@ -17,7 +18,8 @@ use crate::analysis::{Analysis, Ended, Frame, Location, Observer, Options};
 pub struct Holders {
     /// [`VERSION`].
     pub version: u32,
-    /// The moment, in nanoseconds since the first process of the run began; `None` if the answer shows the end of each process.
+    /// The moment, in nanoseconds since the first process of the run began; `None` if the answer shows the end of each
+    /// process.
     pub at_ns: Option<u64>,
     /// The bytes of memory that cannot be reused because they are held; each allocation counts once.
     pub pinned_bytes: u64,
@@ -26,7 +28,8 @@ pub struct Holders {
     /// The number of those that a limit leaves out of `held`.
     #[serde(default)]
     pub more: u64,
-    /// What a process left when it ended and `held` does not have, because no traced process got its handle data: the first [`LOST`] objects.
+    /// What a process left when it ended and `held` does not have, because no traced process got its handle data: the
+    /// first [`LOST`] objects.
     #[serde(default)]
     pub lost: Vec<Lost>,
     /// The number of all such objects.
@@ -87,7 +90,8 @@ pub struct HeldBy {
     pub since: Location,
     /// How the process ended; `None` at a moment in the middle of a run.
     pub ended: Option<Ended>,
-    /// Where the last reference to its context was released, if that was before the process ended: it cannot be closed since then.
+    /// Where the last reference to its context was released, if that was before the process ended: it cannot be closed
+    /// since then.
     #[serde(default)]
     pub released: Option<Location>,
 }

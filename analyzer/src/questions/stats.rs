@@ -56,7 +56,8 @@ pub struct Share {
     pub consumer: Who,
     /// The kind of the openings: `mapping`, `physical memory` or `event`.
     pub kind: String,
-    /// The number of different exports that were opened. All handle data from one pointer of one allocation is one export.
+    /// The number of different exports that were opened. All handle data from one pointer of one allocation is one
+    /// export.
     pub handles: u64,
     /// The number of opens.
     pub opens: u64,

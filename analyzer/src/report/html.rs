@@ -1,7 +1,7 @@
 //! The report as an HTML page: one file without external resources, with a light and a dark style.
 //!
-//! `maud` generates the markup and escapes every text. A content security policy forbids requests, and scripts except those of
-//! a [`Page`], as a second protection against text from a trace.
+//! `maud` generates the markup and escapes every text. A content security policy forbids requests, and scripts except
+//! those of a [`Page`], as a second protection against text from a trace.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use urscope_rule_pages as rule_pages;

@@ -1,9 +1,11 @@
-//! JUnit XML, for servers that show test results: a suite per program and rank where something was found, with a case per rule that found
-//! it, and a suite of the run with the other rules.
+//! JUnit XML, for servers that show test results: a suite per program and rank where something was found, with a case
+//! per rule that found it, and a suite of the run with the other rules.
 //!
-//! The same findings have the same names in every run, so that a server can compare runs: processes of one program without ranks,
-//! which may begin in any order, share a suite. A case fails if a finding of the rule in one of its processes makes the verdict. Less severe findings go to the case's output. A case whose findings are all excused is skipped. If nothing was judged, the case of
-//! the run is an error. The elements are those of Jenkins' schema (`junit-10.xsd`).
+//! The same findings have the same names in every run, so that a server can compare runs: processes of one program
+//! without ranks, which may begin in any order, share a suite. A case fails if a finding of the rule in one of its
+//! processes makes the verdict. Less severe findings go to the case's output. A case whose findings are all excused is
+//! skipped. If nothing was judged, the case of the run is an error. The elements are those of Jenkins' schema
+//! (`junit-10.xsd`).
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,8 +1,9 @@
 //! Writes judgements and answers: [`text`] and [`html`] for people, [`json`] for programs, [`sarif`], [`junit`] and
 //! [`github`] for systems that collect the results of tools.
 //!
-//! This module must not judge, and must not write text of a trace unchecked to a terminal, a page or a log. Every form but JSON is
-//! written from a copy of the judgement in which unprintable characters are replaced. JSON escapes such characters.
+//! This module must not judge, and must not write text of a trace unchecked to a terminal, a page or a log. Every form
+//! but JSON is written from a copy of the judgement in which unprintable characters are replaced. JSON escapes such
+//! characters.
 
 mod answers;
 mod github;
@@ -137,7 +138,8 @@ fn cleaned<T: Serialize + DeserializeOwned>(what: &T) -> io::Result<T> {
     plain_all(what).ok_or_else(|| io::Error::other("it cannot be written as JSON"))
 }
 
-/// Writes lines so that a runner of GitHub Actions takes none for a workflow command, even if it begins with a name from a trace.
+/// Writes lines so that a runner of GitHub Actions takes none for a workflow command, even if it begins with a name
+/// from a trace.
 fn guarded(text: &str, out: &mut impl Write) -> io::Result<()> {
     text.lines().try_for_each(|line| match line.trim_start().get(..2) {
         Some("::" | "##") => {

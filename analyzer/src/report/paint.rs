@@ -54,7 +54,8 @@ impl Paint {
     }
 }
 
-/// Wraps text between words to lines of at most `width` characters, and indents all lines but the first. Longer words are not split.
+/// Wraps text between words to lines of at most `width` characters, and indents all lines but the first. Longer words
+/// are not split.
 pub fn wrapped(text: &str, indent: &str, width: usize) -> String {
     let (mut lines, mut line) = (Vec::new(), String::new());
     for word in text.split(' ') {

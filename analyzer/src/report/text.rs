@@ -1,4 +1,5 @@
-//! The text form of a report: the verdict, the findings by descending severity, the processes, and what the verdict does not cover.
+//! The text form of a report: the verdict, the findings by descending severity, the processes, and what the verdict
+//! does not cover.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};

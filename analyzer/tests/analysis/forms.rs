@@ -40,7 +40,8 @@ pub(crate) fn every_form(judgement: &Judgement) -> Vec<String> {
     vec![text, json, sarif, junit(judgement), html(judgement), github(judgement)]
 }
 
-/// Judgements of all kinds: of all scenarios of all rules, of no traces, of a faulty run with stacks, and with exemptions.
+/// Judgements of all kinds: of all scenarios of all rules, of no traces, of a faulty run with stacks, and with
+/// exemptions.
 pub(crate) fn judgements() -> Vec<Judgement> {
     let scenarios = RULES.iter().flat_map(|rule| {
         let page = Page::of(rule);

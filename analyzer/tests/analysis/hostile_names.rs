@@ -39,7 +39,8 @@ fn poisoned(judgement: &Judgement, evil: &str) -> Judgement {
     serde_json::from_value(value).unwrap()
 }
 
-/// Shows judgements without and with hostile text: that of the run with stacks with each, and those of the rules with two in turns.
+/// Shows judgements without and with hostile text: that of the run with stacks with each, and those of the rules with
+/// two in turns.
 fn everything(mut each: impl FnMut(&Judgement, &Judgement)) {
     for (index, tame) in judgements().iter().enumerate() {
         let has_stacks = tame.findings.iter().any(|finding| !finding.process.stack.is_empty());

@@ -147,7 +147,8 @@ fn times(process: &Process, [alive, gone]: [Nanos; 2]) -> ProcessTimes {
     }
 }
 
-/// The file of a scenario of one process in which the exit record of the first get is late: it comes after the next 100 lines.
+/// The file of a scenario of one process in which the exit record of the first get is late: it comes after the next 100
+/// lines.
 pub(crate) fn one_late(scenario: &str) -> BTreeMap<String, Vec<u8>> {
     let mut files = files(scenario);
     let bytes = files.values_mut().next().unwrap();

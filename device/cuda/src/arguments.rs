@@ -1,7 +1,7 @@
 //! The arguments of the C functions, as types.
 //!
-//! A value of [`In`] or [`Out`] exists only because a C caller passed it. So what cuda.h promises about that argument holds
-//! for the value, and the methods here rely on it once they have checked for NULL.
+//! A value of [`In`] or [`Out`] exists only because a C caller passed it. So what cuda.h promises about that argument
+//! holds for the value, and the methods here rely on it once they have checked for NULL.
 
 use std::ffi::{CStr, c_char};
 use std::ptr;

@@ -31,7 +31,8 @@ static INITIALISED: OnceLock<u32> = OnceLock::new();
 static PRIMARY: Mutex<BTreeMap<i32, (u32, usize)>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// The contexts that this thread has made current, the last one on top. Never dropped: exit handlers make calls, too.
+    /// The contexts that this thread has made current, the last one on top. Never dropped: exit handlers make calls,
+    /// too.
     static CURRENT: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 

@@ -1,5 +1,5 @@
-//! Events. Each is a counter-based event of the software device, which is what an event of CUDA is: each record counts, and
-//! a wait is for the records before it.
+//! Events. Each is a counter-based event of the software device, which is what an event of CUDA is: each record counts,
+//! and a wait is for the records before it.
 
 use std::sync::Arc;
 

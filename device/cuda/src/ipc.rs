@@ -1,9 +1,9 @@
 //! Legacy IPC of memory: `cuIpc*MemHandle`.
 //!
-//! A handle is that of the software device. It ignores the bytes 4 to 7, which hold the number of the memory at its address
-//! here: so memory at an address that is used again has other bytes, and a handle of the memory before it opens it all the
-//! same. The driver refuses such a handle while there is memory without a handle of its own in another way than while
-//! there is none. A mark behind the memory, in its file, tells the two apart.
+//! A handle is that of the software device. It ignores the bytes 4 to 7, which hold the number of the memory at its
+//! address here: so memory at an address that is used again has other bytes, and a handle of the memory before it opens
+//! it all the same. The driver refuses such a handle while there is memory without a handle of its own in another way
+//! than while there is none. A mark behind the memory, in its file, tells the two apart.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
@@ -31,8 +31,8 @@ pub(crate) fn check_producer(handle: &IpcHandle) -> Outcome {
     }
 }
 
-/// Why a handle was not opened: `INVALID_HANDLE` if its producer has ended, `NOT_PERMITTED` if there is other memory at its
-/// address, which has no handle.
+/// Why a handle was not opened: `INVALID_HANDLE` if its producer has ended, `NOT_PERMITTED` if there is other memory at
+/// its address, which has no handle.
 pub(crate) fn refusal(handle: &IpcHandle) -> Code {
     let Some(pid) = urscope_device::producer(&handle.data) else { return Code::INVALID_VALUE };
     // A process that nobody has waited for has no executable either.

@@ -1,8 +1,9 @@
 //! Memory with an address: allocated, opened from another process, or mapped.
 //!
-//! The driver uses the addresses of freed memory again, for memory of the same kind and size. A handle of the freed memory
-//! opens what is there now, once that has a handle, too. So memory that had a handle is kept when it is freed, for the next
-//! allocation of its size. With `CUDA_SOFT_REUSE=off` it is not. Memory of a pool that had a handle stays in its pool.
+//! The driver uses the addresses of freed memory again, for memory of the same kind and size. A handle of the freed
+//! memory opens what is there now, once that has a handle, too. So memory that had a handle is kept when it is freed,
+//! for the next allocation of its size. With `CUDA_SOFT_REUSE=off` it is not. Memory of a pool that had a handle stays
+//! in its pool.
 
 use std::collections::BTreeMap;
 use std::{env, sync::LazyLock};
@@ -45,8 +46,8 @@ pub(crate) struct Block {
     /// The ordinal of its device.
     pub device: i32,
     pub kind: Kind,
-    /// Of memory of this process: the handle of the software device, if memory at this address has had one; whether this
-    /// memory has; and the number of this memory at its address.
+    /// Of memory of this process: the handle of the software device, if memory at this address has had one; whether
+    /// this memory has; and the number of this memory at its address.
     pub handle: Option<IpcHandle>,
     pub has_handle: bool,
     pub generation: u32,

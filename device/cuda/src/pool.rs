@@ -1,7 +1,8 @@
 //! Memory pools, and allocations in the order of a stream.
 //!
-//! A pool that can be exported has a page of memory that is, and its descriptor stands for the pool. Memory is allocated at
-//! once; freed memory stays for work that was submitted before, and in its pool if another process may have it.
+//! A pool that can be exported has a page of memory that is, and its descriptor stands for the pool. Memory is
+//! allocated at once; freed memory stays for work that was submitted before, and in its pool if another process may
+//! have it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{collections::BTreeMap, ffi::c_int};

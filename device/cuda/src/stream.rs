@@ -100,8 +100,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Waits for a copy whose sides are at these addresses, if one of them is pageable memory of the host: as with the driver, its
-    /// "asynchronous" copy has read or written it when the call returns (CUDA Driver API, "API synchronization behavior").
+    /// Waits for a copy whose sides are at these addresses, if one of them is pageable memory of the host: as with the
+    /// driver, its "asynchronous" copy has read or written it when the call returns (CUDA Driver API, "API
+    /// synchronization behavior").
     pub(crate) fn wait_for_pageable(&self, sides: [usize; 2]) -> Outcome {
         if sides.into_iter().any(memory::is_pageable) { self.wait(Deadline::NEVER) } else { Ok(()) }
     }

@@ -362,8 +362,9 @@ impl Work {
         uses
     }
 
-    /// The accesses of a copy, fill or kernel to memory that other processes may have, without times. A kernel may access
-    /// what is behind its pointer arguments, up to the end of the memory; what it reaches by other pointers is not known.
+    /// The accesses of a copy, fill or kernel to memory that other processes may have, without times. A kernel may
+    /// access what is behind its pointer arguments, up to the end of the memory; what it reaches by other pointers is
+    /// not known.
     fn each_shared(&self, mut with: impl FnMut(Access)) {
         let mut tell = |first: &Location, at: usize, [width, pitch, rows]: [usize; 3], writes: bool| {
             if width == 0 || rows == 0 {

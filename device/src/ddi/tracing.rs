@@ -2,8 +2,8 @@
 //!
 //! As with the real loader (since 1.24), they are called while the tracing layer is enabled: always with
 //! `ZE_ENABLE_TRACING_LAYER=1`, and otherwise between `zelEnableTracingLayer` and `zelDisableTracingLayer`. A callback
-//! receives pointers to the arguments, which it may change. Functions that are not implemented accept callbacks and never
-//! call them: their arguments are not known.
+//! receives pointers to the arguments, which it may change. Functions that are not implemented accept callbacks and
+//! never call them: their arguments are not known.
 //!
 //! An entry point whose function is traced, or made to fail, jumps to [`slow_path`] with its arguments
 //! unchanged. This is implemented for x86-64 only: elsewhere a tracer cannot be created.

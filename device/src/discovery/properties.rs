@@ -45,7 +45,8 @@ const GRAPHS: u32 = 0b1_1101;
 const EVENTS: u32 = 0b111;
 /// `ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED`: a write to a read-only page faults.
 const ENFORCED: u32 = 2;
-/// The queue groups, by their ordinals: one for compute and copy, and two for copies only, as the Data Center GPU Max has them.
+/// The queue groups, by their ordinals: one for compute and copy, and two for copies only, as the Data Center GPU Max
+/// has them.
 const QUEUE_GROUPS: [QueueGroup; 3] = [
     // There is no largest pattern, as with the compute queues of Intel's driver.
     QueueGroup { flags: COMPUTE | COPY | COOPERATIVE, largest_pattern: usize::MAX, queues: 4 },
@@ -79,8 +80,8 @@ impl QueueGroup {
         QUEUE_GROUPS.get(ordinal as usize).ok_or(ZeResult::INVALID_ARGUMENT)
     }
 
-    /// Whether lists for one group can be executed by a queue of the other: both run kernels, or both only copy. Intel's driver asks
-    /// no more, and the v1 adapter executes lists for a copy engine on all of them in turn.
+    /// Whether lists for one group can be executed by a queue of the other: both run kernels, or both only copy.
+    /// Intel's driver asks no more, and the v1 adapter executes lists for a copy engine on all of them in turn.
     pub(crate) fn are_alike(one: u32, other: u32) -> bool {
         let runs_kernels = |ordinal| Self::of(ordinal).map(Self::runs_kernels).ok();
         runs_kernels(one) == runs_kernels(other)

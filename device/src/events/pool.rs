@@ -64,9 +64,9 @@ pub(crate) struct PoolSlot {
 }
 
 impl PoolSlot {
-    /// Takes a slot, and returns it with the state of a new event: reset in a pool of this process, unchanged in an opened pool.
-    /// `INVALID_ARGUMENT` for an index that is out of range. An event whose index is taken shares the state of the one there, as with
-    /// Intel's driver: Intel SHMEM 1.6.0 makes such events.
+    /// Takes a slot, and returns it with the state of a new event: reset in a pool of this process, unchanged in an
+    /// opened pool. `INVALID_ARGUMENT` for an index that is out of range. An event whose index is taken shares the
+    /// state of the one there, as with Intel's driver: Intel SHMEM 1.6.0 makes such events.
     pub(crate) fn take(pool: Arc<EventPool>, index: u32) -> Outcome<(Self, Arc<Signal>)> {
         let signal = {
             let mut slots = pool.slots.lock();

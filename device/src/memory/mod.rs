@@ -46,7 +46,8 @@ impl Retained {
         }
     }
 
-    /// Likewise for all bytes from an address on to the end of the memory, or of what is mapped there, with their number.
+    /// Likewise for all bytes from an address on to the end of the memory, or of what is mapped there, with their
+    /// number.
     pub(crate) fn shared_from(&self, address: usize) -> Option<(u64, u64, u64)> {
         let end = match self {
             Self::Allocation(allocation) => allocation.base() + allocation.size,

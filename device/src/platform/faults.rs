@@ -1,8 +1,8 @@
 //! Fault injection: result codes that functions return instead of doing their work (`ZE_SOFT_FAIL`).
 //!
-//! Every implemented function of the table has a gate, which its entry point reads first: it holds the
-//! code, whether tracers have callbacks for the function, and whether its refused calls are logged. Must never list a function that returns
-//! something other than a `ze_result_t`.
+//! Every implemented function of the table has a gate, which its entry point reads first: it holds the code, whether
+//! tracers have callbacks for the function, and whether its refused calls are logged. Must never list a function that
+//! returns something other than a `ze_result_t`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

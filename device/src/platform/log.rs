@@ -37,7 +37,8 @@ pub(crate) fn note_once(name: &'static str, line: &str) {
     }
 }
 
-/// Keeps why a call of this thread is about to return `code`, with `ZE_SOFT_LOG=1`: its entry point says so. The last reason counts.
+/// Keeps why a call of this thread is about to return `code`, with `ZE_SOFT_LOG=1`: its entry point says so. The last
+/// reason counts.
 #[cold]
 pub(crate) fn keep_reason<S: Into<String>>(code: u32, reason: impl FnOnce() -> S) {
     if settings::get().log {

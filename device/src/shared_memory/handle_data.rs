@@ -1,12 +1,12 @@
 //! The 64 bytes of an IPC handle: of memory, of an event, or of an event pool.
 //!
-//! Their fields are those of Intel's driver (`IpcOpaqueMemoryData` in its `context.h`), at the same places: a descriptor
-//! number, of which the upper four bytes are ignored, an offset, the producer's pid, and the number once more. Programs
-//! fetch that descriptor from the producer and store their own in its place, so the two numbers differ then. With
-//! `ZE_SOFT_HANDLES=descriptor`, handles of memory and of pools lack the pid and the second number, as those of older
-//! drivers do. The device's own fields are in the reserved bytes, with a checksum over all bytes that no program
-//! changes. The checksum detects damage; it does not authenticate, so every field must be checked before use. Must never
-//! use a field before the checksum is right.
+//! Their fields are those of Intel's driver (`IpcOpaqueMemoryData` in its `context.h`), at the same places: a
+//! descriptor number, of which the upper four bytes are ignored, an offset, the producer's pid, and the number once
+//! more. Programs fetch that descriptor from the producer and store their own in its place, so the two numbers differ
+//! then. With `ZE_SOFT_HANDLES=descriptor`, handles of memory and of pools lack the pid and the second number, as those
+//! of older drivers do. The device's own fields are in the reserved bytes, with a checksum over all bytes that no
+//! program changes. The checksum detects damage; it does not authenticate, so every field must be checked before use.
+//! Must never use a field before the checksum is right.
 
 use std::{process, sync::LazyLock};
 
@@ -27,7 +27,8 @@ pub(crate) struct HandleData {
     pub kind: u16,
     /// The number of the device that memory is on, or `NO_DEVICE`.
     pub device: u8,
-    /// When the producer started, in clock ticks since boot, 40 bits. Distinguishes it from a later process with its pid.
+    /// When the producer started, in clock ticks since boot, 40 bits. Distinguishes it from a later process with its
+    /// pid.
     pub started: u64,
     pub inode: u64,
     /// Size that was requested, in bytes, 48 bits.
@@ -120,14 +121,14 @@ impl HandleData {
     }
 }
 
-/// The pid of the process that made a handle, as another interface of this device sees it: `None` if the bytes are not a
-/// handle that names it.
+/// The pid of the process that made a handle, as another interface of this device sees it: `None` if the bytes are not
+/// a handle that names it.
 pub fn producer(bytes: &Bytes) -> Option<u32> {
     HandleData::decode(bytes)?.producer.map(|producer| producer.pid)
 }
 
-/// What a handle of memory names, as another interface of this device sees it: the inode of the file with the identity of
-/// the range in its process, and the size in bytes. `None` if the bytes are not a handle.
+/// What a handle of memory names, as another interface of this device sees it: the inode of the file with the identity
+/// of the range in its process, and the size in bytes. `None` if the bytes are not a handle.
 pub fn named(bytes: &Bytes) -> Option<((u64, u64), usize)> {
     HandleData::decode(bytes).map(|data| ((data.inode, data.identity), data.size as usize))
 }

@@ -1,10 +1,11 @@
 //! Opening a handle: finds the file, maps the range, and counts this process in its record.
 //!
-//! The descriptor in the handle is one of this process if a program has stored it there, or if the producer opens its own
-//! handle. If it is as the producer wrote it, and the handle names the producer, it is fetched from there. If a handle is
-//! nothing but a descriptor, the file describes itself (`own_file`): as with a dma-buf, whoever has the descriptor can open the
-//! memory, also after the producer has put the handle or freed the memory. Must never close a descriptor that came in a
-//! handle, never touch a file that is not one of the device, and leave nothing open or mapped when it fails.
+//! The descriptor in the handle is one of this process if a program has stored it there, or if the producer opens its
+//! own handle. If it is as the producer wrote it, and the handle names the producer, it is fetched from there. If a
+//! handle is nothing but a descriptor, the file describes itself (`own_file`): as with a dma-buf, whoever has the
+//! descriptor can open the memory, also after the producer has put the handle or freed the memory. Must never close a
+//! descriptor that came in a handle, never touch a file that is not one of the device, and leave nothing open or mapped
+//! when it fails.
 
 use std::os::{fd::AsFd, unix::fs::MetadataExt};
 use std::{fs::File, mem::ManuallyDrop};

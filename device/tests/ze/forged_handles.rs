@@ -7,8 +7,8 @@ use crate::peer::{Peer, Pipe};
 
 type Bytes = [u8; 64];
 
-/// Offsets of the fields: descriptor, offset, pid, types, the producer's descriptor, inode, record, identity, device, start,
-/// purpose, size.
+/// Offsets of the fields: descriptor, offset, pid, types, the producer's descriptor, inode, record, identity, device,
+/// start, purpose, size.
 const FIELDS: [usize; 13] = [0, 8, 16, 20, 22, 30, 38, 40, 45, 46, 51, 52, CHECKSUM];
 
 /// Where the checksum is. It covers all other bytes but those of the descriptor.

@@ -46,8 +46,8 @@ fn call(function: &Function, first: usize) -> u32 {
     function(first, 0, 0, 0, 0, 0, OnStack([0; 16]))
 }
 
-/// Calls all functions with nothing, before and after the initialisation, and those that miss a handle with one of nothing. Prints
-/// what they return.
+/// Calls all functions with nothing, before and after the initialisation, and those that miss a handle with one of
+/// nothing. Prints what they return.
 #[allow(clippy::print_stdout, reason = "the test reads it")]
 fn refusals() {
     println!();

@@ -1,17 +1,17 @@
 //! # What it does
 //!
-//! Reports handle data that is opened and that no get returned as it is: a few bytes differ from those of a get, or all are
-//! zero.
+//! Reports handle data that is opened and that no get returned as it is: a few bytes differ from those of a get, or all
+//! are zero.
 //!
 //! # Why it is bad
 //!
 //! The bytes were changed on their way, or never filled in. An adapter does not notice every change: the open succeeds
-//! and maps other memory, or the same memory from another address on, and the process reads wrong data. The message names
-//! the get of the bytes and the first byte that differs.
+//! and maps other memory, or the same memory from another address on, and the process reads wrong data. The message
+//! names the get of the bytes and the first byte that differs.
 //!
-//! It is a note if the process that got the bytes was not traced from its start: a get before may have returned these. So are
-//! zeros that are refused for another reason than the bytes, as by an adapter that shares no such object. Zeros in the place of
-//! what a get was refused before are reported at that get, by [`refused-call`](#refused-call).
+//! It is a note if the process that got the bytes was not traced from its start: a get before may have returned these.
+//! So are zeros that are refused for another reason than the bytes, as by an adapter that shares no such object. Zeros
+//! in the place of what a get was refused before are reported at that get, by [`refused-call`](#refused-call).
 //!
 //! # Example
 //!

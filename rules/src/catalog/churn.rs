@@ -3,7 +3,8 @@
 //! Reports handle data that a process gets and puts again and again: a hundred times or more, each time after it has
 //! put all of it.
 //!
-//! Level Zero and CUDA: nothing is reported. A driver makes a handle anew at every get, and libraries get one for each message.
+//! Level Zero and CUDA: nothing is reported. A driver makes a handle anew at every get, and libraries get one for each
+//! message.
 //!
 //! # Why it is bad
 //!
@@ -90,7 +91,8 @@ const MIN_REPEATS: u64 = 100;
 /// How many addresses and objects are reported per process.
 const MAX_REPORTED: usize = 64;
 
-/// What a process has exported: the lives of memory, each with the addresses in it, in rising order, and the lives of objects.
+/// What a process has exported: the lives of memory, each with the addresses in it, in rising order, and the lives of
+/// objects.
 type Lives = Map<Option<Serial>, SmallVec<[(Option<u64>, SubjectGets); 1]>>;
 
 /// The gets of each process.

@@ -1,9 +1,9 @@
 //! # What it does
 //!
 //! Reports the last close of a mapping, or the unmap of physical memory that is shared, while a copy, fill or prefetch
-//! that accesses it has not completed, or a kernel that has a pointer to it among its arguments. The software device says
-//! which commands have not. Other devices cannot be asked: there it is a note if the host has not waited for anything
-//! since the command was enqueued.
+//! that accesses it has not completed, or a kernel that has a pointer to it among its arguments. The software device
+//! says which commands have not. Other devices cannot be asked: there it is a note if the host has not waited for
+//! anything since the command was enqueued.
 //!
 //! # Why it is bad
 //!

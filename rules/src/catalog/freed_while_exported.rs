@@ -3,8 +3,8 @@
 //! Reports memory that is freed before its handles are put, while no process has it open. The same applies to physical
 //! memory and events when their last reference is released.
 //!
-//! Level Zero and CUDA: nothing is reported. A put is optional there, or there is none; the driver takes the handle back with
-//! its memory.
+//! Level Zero and CUDA: nothing is reported. A put is optional there, or there is none; the driver takes the handle
+//! back with its memory.
 //!
 //! # Why it is bad
 //!

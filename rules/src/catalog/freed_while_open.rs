@@ -10,8 +10,9 @@
 //! Level Zero: a note. The driver keeps the memory until all that opened it have closed it. There, an event or an event
 //! pool that is destroyed while a process has it open is noted, too: the specification lets a driver free it at once.
 //!
-//! CUDA: an error, because the documentation leaves undefined what follows, although today's driver keeps the memory. An
-//! event that is destroyed while it is open is noted: only operations on it from then on are undefined (`use-after-free`).
+//! CUDA: an error, because the documentation leaves undefined what follows, although today's driver keeps the memory.
+//! An event that is destroyed while it is open is noted: only operations on it from then on are undefined
+//! (`use-after-free`).
 //!
 //! # Why it is bad
 //!

@@ -4,14 +4,15 @@
 //! released the memory before. CUDA: the descriptors of `cuMemExportToShareableHandle`.
 //!
 //! Nothing is reported while the memory has another reference in the process, or is mapped there: libraries keep a
-//! descriptor as long as its memory. Nothing is reported either where it is not certain that the descriptor was still open,
-//! as in a process that was killed. Level Zero and Unified Runtime have calls that give handle data back: see `leaked-handle`.
+//! descriptor as long as its memory. Nothing is reported either where it is not certain that the descriptor was still
+//! open, as in a process that was killed. Level Zero and Unified Runtime have calls that give handle data back: see
+//! `leaked-handle`.
 //!
 //! # Why it is bad
 //!
 //! An open descriptor is a reference to the memory: the driver frees it only when it is released, unmapped and all its
-//! descriptors are closed, in every process. A descriptor that is sent to another process is copied, and the sender's own
-//! stays open. A long-running process runs out of device memory, which no call accounts for, and of descriptors.
+//! descriptors are closed, in every process. A descriptor that is sent to another process is copied, and the sender's
+//! own stays open. A long-running process runs out of device memory, which no call accounts for, and of descriptors.
 //!
 //! # Example
 //!
@@ -56,8 +57,8 @@
 //!
 //! # Good trace
 //!
-//! A descriptor may be kept as long as its memory, here also while that is mapped. The number of one that is closed comes
-//! again.
+//! A descriptor may be kept as long as its memory, here also while that is mapped. The number of one that is closed
+//! comes again.
 //!
 //! ```text
 //! producer: physical m ipc cuda
@@ -75,8 +76,8 @@
 //!
 //! # What to do
 //!
-//! Close the descriptor (close(2)) once it is sent: who received it has a copy. Where it is used again and again, keep one for
-//! the memory, and close it with the release.
+//! Close the descriptor (close(2)) once it is sent: who received it has a copy. Where it is used again and again, keep
+//! one for the memory, and close it with the release.
 
 use super::memory::one_of;
 use super::wording::{call, left, of_size};

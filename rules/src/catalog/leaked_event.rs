@@ -3,8 +3,8 @@
 //! Reports an event that a process opened from handle data and still holds references to when the process ends or when
 //! the context of the event is released.
 //!
-//! Level Zero and CUDA: a note, unless they grow until the process ends (as with `leaked-mapping`). Libraries keep the event
-//! pools that they have opened until their process ends.
+//! Level Zero and CUDA: a note, unless they grow until the process ends (as with `leaked-mapping`). Libraries keep the
+//! event pools that they have opened until their process ends.
 //!
 //! # Why it is bad
 //!

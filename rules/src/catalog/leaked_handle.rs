@@ -3,8 +3,8 @@
 //! Reports handle data that was got but neither put nor ended by freeing its memory before its process exited or its
 //! context was released.
 //!
-//! Level Zero and CUDA: nothing is reported. A put is optional there, or there is none; the driver takes the handle back with
-//! its memory or its process.
+//! Level Zero and CUDA: nothing is reported. A put is optional there, or there is none; the driver takes the handle
+//! back with its memory or its process.
 //!
 //! # Why it is bad
 //!

@@ -1,11 +1,11 @@
 //! # What it does
 //!
-//! Reports a mapping that is still open when its process exits or the last reference to its context is released; in CUDA also
-//! imported physical memory that was released and is still mapped then.
+//! Reports a mapping that is still open when its process exits or the last reference to its context is released; in
+//! CUDA also imported physical memory that was released and is still mapped then.
 //!
-//! Level Zero and CUDA: a note, unless they grow until the process ends: more than 256 from one place in the program, or 1 GiB in
-//! at least 16 that were opened over ten seconds or longer. Libraries keep what they have opened in a cache until their
-//! process ends.
+//! Level Zero and CUDA: a note, unless they grow until the process ends: more than 256 from one place in the program,
+//! or 1 GiB in at least 16 that were opened over ten seconds or longer. Libraries keep what they have opened in a cache
+//! until their process ends.
 //!
 //! # Why it is bad
 //!

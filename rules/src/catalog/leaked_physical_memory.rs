@@ -3,8 +3,8 @@
 //! Reports physical memory that a process opened from handle data and still holds references to when the process ends
 //! or when the context of the memory is released.
 //!
-//! Level Zero and CUDA: a note, unless they grow until the process ends (as with `leaked-mapping`). Libraries keep what they
-//! have opened in a cache until their process ends.
+//! Level Zero and CUDA: a note, unless they grow until the process ends (as with `leaked-mapping`). Libraries keep what
+//! they have opened in a cache until their process ends.
 //!
 //! # Why it is bad
 //!

@@ -9,8 +9,8 @@
 //! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it with its put only,
 //! not with the memory. A program that gets once for each buffer that it shares, and puts nothing, grows without a
 //! bound. SYCL allows a program to free memory without a put, so this is a note until about 8,000 handles, a megabyte
-//! of such buffers, are lost. A few handles are no more than [`freed-while-exported`](#freed-while-exported). (A Level Zero driver gives a
-//! handle back with its memory, so `zeMemGetIpcHandle` is left out.)
+//! of such buffers, are lost. A few handles are no more than [`freed-while-exported`](#freed-while-exported). (A Level
+//! Zero driver gives a handle back with its memory, so `zeMemGetIpcHandle` is left out.)
 //!
 //! # Example
 //!

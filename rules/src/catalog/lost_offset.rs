@@ -1,8 +1,9 @@
 //! # What it does
 //!
 //! Reports handle data that is got for an address inside an allocation, by a function whose handle names the allocation
-//! only (`zeMemGetIpcHandle`, `cuIpcGetMemHandle`). It is a note once a process accesses what it has opened from that offset
-//! on: the offset was sent by another way. In CUDA it is always a note: all gets of an allocation return the same handle.
+//! only (`zeMemGetIpcHandle`, `cuIpcGetMemHandle`). It is a note once a process accesses what it has opened from that
+//! offset on: the offset was sent by another way. In CUDA it is always a note: all gets of an allocation return the
+//! same handle.
 //!
 //! # Why it is bad
 //!

@@ -99,8 +99,8 @@ pub(super) fn is_damaged(unknown: &UnknownHandle) -> bool {
     unknown.altered.is_some_and(|altered| !is_by_adapter(unknown, &altered)) || is_all_zero(unknown)
 }
 
-/// Whether the v1 adapter may have made a difference when it opened the bytes at this address before: it writes a descriptor
-/// of its own into bytes 44 to 47 of its 108. Only where urscope gives it no copy, as through XPTI.
+/// Whether the v1 adapter may have made a difference when it opened the bytes at this address before: it writes a
+/// descriptor of its own into bytes 44 to 47 of its 108. Only where urscope gives it no copy, as through XPTI.
 fn is_by_adapter(unknown: &UnknownHandle, altered: &Altered) -> bool {
     let is_in_descriptor = altered.first >= 44 && altered.first + altered.length <= 48;
     unknown.overwritten && unknown.size == Some(108) && is_in_descriptor
@@ -124,8 +124,8 @@ pub(super) fn depends_on_bytes(result: ResultCode) -> bool {
     )
 }
 
-/// Whether unknown bytes are all zero. Fewer than 16 are the beginning of handle data that was cut off; handles that are
-/// passed by value have 64.
+/// Whether unknown bytes are all zero. Fewer than 16 are the beginning of handle data that was cut off; handles that
+/// are passed by value have 64.
 pub(super) fn is_all_zero(unknown: &UnknownHandle) -> bool {
     let zeros =
         |size: u64| Some(fingerprint([0; 256].get(..usize::try_from(size).ok()?).filter(|all| all.len() >= 16)?));
@@ -164,9 +164,9 @@ pub(super) fn stands_for(left: Leftover) -> Option<u64> {
     Some(if last { (left.count - left.index) as u64 } else { 1 })
 }
 
-/// Whether this is the last reported one of leftovers of a place in the program that grew until the process ended at that time: more than
-/// [`MAX_REPORTED`], or at least 16 with 1 GiB that were made over at least ten seconds. What was made within the first quarter of the
-/// time is a cache that was filled once.
+/// Whether this is the last reported one of leftovers of a place in the program that grew until the process ended at
+/// that time: more than [`MAX_REPORTED`], or at least 16 with 1 GiB that were made over at least ten seconds. What was
+/// made within the first quarter of the time is a cache that was filled once.
 pub(super) fn grows(left: Leftover, end: Nanos) -> bool {
     let [took, whole] = [left.until, end].map(|time| time.0.saturating_sub(left.since.0));
     let is_large = left.count >= 16 && left.bytes >= 1 << 30 && took >= 10_000_000_000;

@@ -1,15 +1,15 @@
 //! # What it does
 //!
-//! Reports a wait for a shared event that never returned, when all processes have ended that could signal it: the one that
-//! made the event, and those that opened it. Processes that wait for it themselves do not count. While the wait hangs,
-//! `urscope top` and `urscope check` show this, too, and `urscope holders` shows who waits.
+//! Reports a wait for a shared event that never returned, when all processes have ended that could signal it: the one
+//! that made the event, and those that opened it. Processes that wait for it themselves do not count. While the wait
+//! hangs, `urscope top` and `urscope check` show this, too, and `urscope holders` shows who waits.
 //!
 //! # Why it is bad
 //!
 //! The process that signals an event must live until it has signalled. The wait has no time limit, so the waiting
 //! process hangs. A trace shows neither what became of the signal, nor when exactly a process was killed, so this is a
-//! note. (Waits for several events are left out, because the trace does not show which event is missing. At the level of Level
-//! Zero, so are events of pools, and waits with a limit.)
+//! note. (Waits for several events are left out, because the trace does not show which event is missing. At the level
+//! of Level Zero, so are events of pools, and waits with a limit.)
 //!
 //! # Example
 //!

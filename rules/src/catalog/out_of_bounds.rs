@@ -1,7 +1,8 @@
 //! # What it does
 //!
-//! Reports a copy, fill or prefetch that begins inside a mapping, inside exported memory or inside mapped physical memory
-//! that is shared, and ends outside of it, and a get of the address just behind an allocation, at which no other one begins.
+//! Reports a copy, fill or prefetch that begins inside a mapping, inside exported memory or inside mapped physical
+//! memory that is shared, and ends outside of it, and a get of the address just behind an allocation, at which no other
+//! one begins.
 //!
 //! # Why it is bad
 //!

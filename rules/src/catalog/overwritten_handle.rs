@@ -1,18 +1,18 @@
 //! # What it does
 //!
-//! Reports an open in which the adapter would have changed the program's handle data, if a child that the process starts
-//! afterwards opens the same bytes.
+//! Reports an open in which the adapter would have changed the program's handle data, if a child that the process
+//! starts afterwards opens the same bytes.
 //!
 //! # Why it is bad
 //!
-//! The v1 adapter writes a descriptor of its own process into handle data that it opens. urscope gives it a copy, so the
-//! program works under urscope. Without urscope, whoever gets the bytes from the process afterwards gets the changed ones:
-//! its open is refused, or maps something else.
+//! The v1 adapter writes a descriptor of its own process into handle data that it opens. urscope gives it a copy, so
+//! the program works under urscope. Without urscope, whoever gets the bytes from the process afterwards gets the
+//! changed ones: its open is refused, or maps something else.
 //!
-//! The child has the bytes from its parent, and they are the changed ones unless the parent opened a copy: a trace does not
-//! show that. Where the child started before the open returned, the parent opens the same bytes again, even later, or another
-//! process opens them, the bytes may be those of the sender, so nothing is reported. Of a child that is not a fork, the start is
-//! known in steps of 10 ms.
+//! The child has the bytes from its parent, and they are the changed ones unless the parent opened a copy: a trace does
+//! not show that. Where the child started before the open returned, the parent opens the same bytes again, even later,
+//! or another process opens them, the bytes may be those of the sender, so nothing is reported. Of a child that is not
+//! a fork, the start is known in steps of 10 ms.
 //!
 //! # Example
 //!
@@ -89,7 +89,8 @@ pub(super) static RULE: Rule = Rule {
 /// The number of opens that are kept until the run is over.
 const MAX_OPENS: usize = 256;
 
-/// The first open of handle data by a child of a process that has opened them. It is reported if that process does not open them again.
+/// The first open of handle data by a child of a process that has opened them. It is reported if that process does not
+/// open them again.
 #[derive(Clone, Debug, Default)]
 struct PassedOn(Vec<(ExportId, Finding)>);
 
@@ -121,8 +122,8 @@ fn passed_on(fact: &Fact<'_>, export: ExportId, open: &Open) -> Option<Finding> 
     let parent = fact.tracker.process_with_pid(fact.at.process, child.parent?.into())?;
     let of_parent = |open: &&Overwriting| open.opened.process == parent && !open.again;
     let Overwriting { opened, returned, byte, .. } = *export.overwritten.iter().find(of_parent)?;
-    // A child that started before may have got the bytes before. The thread is the parent's if a handler of a signal forked in an open
-    // of the parent, which then opens the bytes again.
+    // A child that started before may have got the bytes before. The thread is the parent's if a handler of a signal
+    // forked in an open of the parent, which then opens the bytes again.
     child.started.filter(|started| *started >= returned && fact.at.tid != opened.tid)?;
     let what = Handle { kind: export.subject.kind, value: open.data.unwrap_or_default() };
     let (who, child, size) = (name(fact.tracker, parent), name(fact.tracker, fact.at.process), open.size?);

@@ -1,32 +1,37 @@
 //! # What it does
 //!
-//! Reports two commands of different processes that accessed the same bytes of shared memory while both were under way, if
-//! one of them wrote there. Copies, fills and copies of regions count, with the bytes that they access, row by row.
+//! Reports two commands of different processes that accessed the same bytes of shared memory while both were under way,
+//! if one of them wrote there. Copies, fills and copies of regions count, with the bytes that they access, row by row.
 //!
 //! Only the software device tells when it has executed a command: from the moment at which all but earlier copies and
-//! fills of its queue had happened that the command waits for, until its end. Commands that nothing orders may not meet in a
-//! run: `ZE_SOFT_DELAY=until-wait` makes them meet, because the device then finishes no command before something waits for it.
+//! fills of its queue had happened that the command waits for, until its end. Commands that nothing orders may not meet
+//! in a run: `ZE_SOFT_DELAY=until-wait` makes them meet, because the device then finishes no command before something
+//! waits for it.
 //!
-//! Of copies and fills of the CUDA driver, on any device, it also reports two that nothing orders: one process enqueued its command before
-//! the other process knew that its own had completed. Then no message, barrier or file can have ordered them. They are not reported where
-//! something else may have: a kernel, a graph or a wait that is not followed was enqueued before one of them and the process had not waited
-//! for all its commands since, a process used a shared event in between, or the first process copied something to memory of the host.
-//! [races.md](races.md) explains the order between processes.
+//! Of copies and fills of the CUDA driver, on any device, it also reports two that nothing orders: one process enqueued
+//! its command before the other process knew that its own had completed. Then no message, barrier or file can have
+//! ordered them. They are not reported where something else may have: a kernel, a graph or a wait that is not followed
+//! was enqueued before one of them and the process had not waited for all its commands since, a process used a shared
+//! event in between, or the first process copied something to memory of the host. [races.md](races.md) explains the
+//! order between processes.
 //!
-//! Kernels count, too, as a note: they may access what is behind the pointers that they were given, up to the end of the memory,
-//! and may write there unless their SPIR-V says otherwise. Memory that a kernel reaches by other pointers is not seen.
+//! Kernels count, too, as a note: they may access what is behind the pointers that they were given, up to the end of
+//! the memory, and may write there unless their SPIR-V says otherwise. Memory that a kernel reaches by other pointers
+//! is not seen.
 //!
-//! Not seen are accesses of the host. Of a command that was enqueued before the process first got or opened a
-//! handle, or as part of a command buffer of SYCL, the call is not known. Of each memory, the latest 64 accesses are compared, of the 4,096 memories that were accessed last; and a command
-//! is known while fewer than 1,024 others have been enqueued since.
+//! Not seen are accesses of the host. Of a command that was enqueued before the process first got or opened a handle,
+//! or as part of a command buffer of SYCL, the call is not known. Of each memory, the latest 64 accesses are compared,
+//! of the 4,096 memories that were accessed last; and a command is known while fewer than 1,024 others have been
+//! enqueued since.
 //!
 //! # Why it is bad
 //!
-//! The command that reads gets bytes from before, bytes from after, or some of each, and the next run gets others. Of two that
-//! write, any may win.
+//! The command that reads gets bytes from before, bytes from after, or some of each, and the next run gets others. Of
+//! two that write, any may win.
 //!
-//! It is a note if both access nothing but one aligned word of 8 bytes: programs that poll a flag do that on purpose. It is a
-//! note, too, if one of them is a kernel: it may have accessed other bytes, or may have waited for a flag in the memory.
+//! It is a note if both access nothing but one aligned word of 8 bytes: programs that poll a flag do that on purpose.
+//! It is a note, too, if one of them is a kernel: it may have accessed other bytes, or may have waited for a flag in
+//! the memory.
 //!
 //! # Example
 //!
@@ -96,8 +101,8 @@
 //!
 //! # What to do
 //!
-//! Let the process whose command comes first wait for it on the host before it tells the other one, and let the other one
-//! enqueue its command only then. Or share an event: one command signals it, and the other one waits for it.
+//! Let the process whose command comes first wait for it on the host before it tells the other one, and let the other
+//! one enqueue its command only then. Or share an event: one command signals it, and the other one waits for it.
 
 use std::{collections::VecDeque, num::NonZeroU64};
 

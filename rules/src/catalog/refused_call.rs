@@ -1,14 +1,15 @@
 //! # What it does
 //!
-//! Reports a get, put, open, close, free, map, unmap or release that returned an error, where no other rule explains it.
+//! Reports a get, put, open, close, free, map, unmap or release that returned an error, where no other rule explains
+//! it.
 //!
 //! # Why it is bad
 //!
-//! The program does not have what it asked for, or still holds what it wanted to give back. The message says what is known
-//! of the reason: the context of the call was released before, the address lies in mapped physical memory, or the memory
-//! comes from a pool. It is a note, because a program may try what is not supported, and go another way. It is a warning
-//! if the program goes on with a result that it does not have and passes null in its place, and an error if the bytes
-//! that the get has not filled in are opened: then the process that opens them is not at fault.
+//! The program does not have what it asked for, or still holds what it wanted to give back. The message says what is
+//! known of the reason: the context of the call was released before, the address lies in mapped physical memory, or the
+//! memory comes from a pool. It is a note, because a program may try what is not supported, and go another way. It is a
+//! warning if the program goes on with a result that it does not have and passes null in its place, and an error if the
+//! bytes that the get has not filled in are opened: then the process that opens them is not at fault.
 //!
 //! # Example
 //!
@@ -72,8 +73,8 @@
 //!
 //! # What to do
 //!
-//! Check the result of the call. End what belongs to a context before the context. Get handle data for what can be shared:
-//! device memory that is not from a pool, or physical memory itself instead of an address that it is mapped at.
+//! Check the result of the call. End what belongs to a context before the context. Get handle data for what can be
+//! shared: device memory that is not from a pool, or physical memory itself instead of an address that it is mapped at.
 
 use urscope_schema::api::{ResultCode, demand::Wrong};
 use urscope_schema::handle::{Handle, Kind};
@@ -186,7 +187,8 @@ impl Refusal {
     }
 }
 
-/// What a call was to do, and with what. An open of bytes whose origin is known, or that may be damaged, has other rules.
+/// What a call was to do, and with what. An open of bytes whose origin is known, or that may be damaged, has other
+/// rules.
 fn act(fact: &Fact<'_>, failed: &CallFailed<'_>) -> Option<(&'static str, Handle)> {
     let of = |kind, value: Option<u64>| Some(Handle { kind, value: value.filter(|value| *value != 0)? });
     let (does, what) = match failed.call.operation {

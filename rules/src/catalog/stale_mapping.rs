@@ -3,9 +3,10 @@
 //! Reports a copy, fill, prefetch or kernel that is given memory opened through Level Zero, after the
 //! exporter has freed that memory, and has exported other memory at the same address.
 //!
-//! Physical memory that is opened and mapped: a note if it was accessed before and is accessed again after its owner has unmapped it and
-//! has mapped other memory at the same address. An owner does that which gives its memory away and later makes it anew, as an
-//! engine that sleeps and wakes up. It may also have handed the old memory over, so it is a note.
+//! Physical memory that is opened and mapped: a note if it was accessed before and is accessed again after its owner
+//! has unmapped it and has mapped other memory at the same address. An owner does that which gives its memory away and
+//! later makes it anew, as an engine that sleeps and wakes up. It may also have handed the old memory over, so it is a
+//! note.
 //!
 //! # Why it is bad
 //!

@@ -1,7 +1,7 @@
 //! # What it does
 //!
-//! Reports, once per process, that it opened handle data which no get of a traced process returned, neither as it is nor
-//! before it was changed on its way (see [`altered-handle`](#altered-handle)).
+//! Reports, once per process, that it opened handle data which no get of a traced process returned, neither as it is
+//! nor before it was changed on its way (see [`altered-handle`](#altered-handle)).
 //!
 //! # Why it is bad
 //!

@@ -161,8 +161,8 @@ pub(super) fn result_text(at: Place, result: ResultCode) -> String {
     at.function.map_or_else(String::new, |function| result.text_of(function))
 }
 
-/// Why a process that was forked is not initialized, and what to do: its parent has used the interface before, and what it has set up does not
-/// work in a child. `None` where a result says something else.
+/// Why a process that was forked is not initialized, and what to do: its parent has used the interface before, and what
+/// it has set up does not work in a child. `None` where a result says something else.
 pub(super) fn used_before_fork(fact: &Fact<'_>, result: ResultCode) -> Option<(String, String)> {
     if fact.at.meaning(result) != ResultCode::UNINITIALIZED {
         return None;
@@ -202,7 +202,8 @@ pub(super) fn rate(more: u64, from: Nanos, to: Nanos) -> String {
     if seconds > 0.0 { format!(", {:.0} per second", more as f64 / seconds) } else { String::new() }
 }
 
-/// The note of a finding that stands for many, or for what grows: `; it is one of 300 that were left by such calls, 51 per second`.
+/// The note of a finding that stands for many, or for what grows: `; it is one of 300 that were left by such calls, 51
+/// per second`.
 pub(super) fn among(left: Leftover, count: u64, last: Place, grows: bool) -> String {
     if count == 1 && !grows {
         return String::new();

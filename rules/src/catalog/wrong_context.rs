@@ -13,8 +13,8 @@
 //! no recorded call has made one of the contexts: two handles may then stand for one context of the driver. A call of
 //! another interface than that of the open is not reported: its handle may stand for the context of the open.
 //!
-//! Level Zero: such a command is a note. The specification asks for one context, but drivers map memory for all of them,
-//! and oneCCL opens in a context of its own.
+//! Level Zero: such a command is a note. The specification asks for one context, but drivers map memory for all of
+//! them, and oneCCL opens in a context of its own.
 //!
 //! # Example
 //!

@@ -3,8 +3,8 @@
 //! Reports a get of USM that is not device USM, and a get in another context than the one that the
 //! memory was allocated in.
 //!
-//! Level Zero: nothing is reported. A driver exports memory of any of its contexts, and libraries get it in a context of
-//! their own.
+//! Level Zero: nothing is reported. A driver exports memory of any of its contexts, and libraries get it in a context
+//! of their own.
 //!
 //! CUDA: managed memory and memory of a pool cannot be got by `cuIpcGetMemHandle`.
 //!

@@ -217,8 +217,8 @@ impl Tracker {
         is_past.then_some(PastEnd { memory, size, fingerprint, born, offset, length, writes })
     }
 
-    /// Whether a mapping begins and ends where the memory does that was exported. A handle that is a descriptor names the
-    /// whole allocation of the driver, of which that memory may be a part.
+    /// Whether a mapping begins and ends where the memory does that was exported. A handle that is a descriptor names
+    /// the whole allocation of the driver, of which that memory may be a part.
     fn has_size_of_export(&self, mapping: &Mapping) -> bool {
         let is_descriptor = |place: &Place| place.promises(Promise::HandlesAreDescriptors);
         if !mapping.source.as_ref().is_some_and(is_descriptor) {
@@ -393,7 +393,8 @@ fn in_flight(state: &ProcessState, free: &Free, (start, length): (u64, u64)) -> 
     (command.map(|found| found.place), unfinished)
 }
 
-/// The mapped physical memory that an access begins in, if it ends outside of it, and of what is mapped right behind it.
+/// The mapped physical memory that an access begins in, if it ends outside of it, and of what is mapped right behind
+/// it.
 fn past_mapped(state: &ProcessState, (address, writes): (u64, bool), length: u64) -> Option<PastEnd> {
     // What was mapped before the trace began is not known.
     if state.inherits_anything() {

@@ -99,7 +99,8 @@ pub enum What<'t> {
     InUse(&'t InUse),
     /// A command is enqueued that accesses a mapping of memory which its exporter has freed since it was opened.
     StaleUse(&'t StaleUse),
-    /// A command is enqueued that accesses physical memory which its owner has replaced by other memory at the same address.
+    /// A command is enqueued that accesses physical memory which its owner has replaced by other memory at the same
+    /// address.
     OutdatedUse(&'t OutdatedUse),
     /// It uses an event that its owner has destroyed.
     StaleEvent(&'t StaleEvent),
@@ -107,7 +108,8 @@ pub enum What<'t> {
     ForeignUse(&'t ForeignUse),
     /// A command is enqueued that begins inside a mapping or exported USM and ends outside of it.
     PastEnd(&'t PastEnd),
-    /// A command is enqueued, or executed with its list, that accesses a mapping or exported USM of this process which has ended.
+    /// A command is enqueued, or executed with its list, that accesses a mapping or exported USM of this process which
+    /// has ended.
     DeadAccess(&'t DeadAccess),
     /// A call has returned, with success or an error. The tracker is as it was before.
     Returned(Returned),
@@ -137,17 +139,17 @@ pub enum What<'t> {
     ContextReleased(&'t Freed),
     /// A put, close, free or release has failed: the object that it was to end is still alive.
     EndRefused(Handle),
-    /// A call has returned an error. No other fact about the call follows. [`Checker`](crate::Checker) passes it on only if no
-    /// rule has found anything in the call.
+    /// A call has returned an error. No other fact about the call follows. [`Checker`](crate::Checker) passes it on
+    /// only if no rule has found anything in the call.
     CallFailed(CallFailed<'t>),
     /// A device has reported whether it can share a kind of object.
     Support(Support),
-    /// The device has executed a command, which accessed this memory. The fact is at the call that enqueued it, or outside
-    /// calls if that was not recorded, and comes when the command has ended. The memory is unknown if it was not shared by
-    /// this process when that began.
+    /// The device has executed a command, which accessed this memory. The fact is at the call that enqueued it, or
+    /// outside calls if that was not recorded, and comes when the command has ended. The memory is unknown if it was
+    /// not shared by this process when that began.
     Executed(&'t Executed, Option<Handle>),
-    /// A process knows that a command on shared memory has completed, and another process had enqueued one on the same bytes before: nothing
-    /// has ordered the two. The fact is at the call that enqueued the second one.
+    /// A process knows that a command on shared memory has completed, and another process had enqueued one on the same
+    /// bytes before: nothing has ordered the two. The fact is at the call that enqueued the second one.
     Unordered(&'t Unordered),
     /// A sample of the open descriptors of a process.
     Descriptors(Descriptors),

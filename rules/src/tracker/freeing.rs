@@ -51,8 +51,8 @@ pub struct StaleUse {
     pub anew: Option<(u64, Place)>,
 }
 
-/// Mapped physical memory of another process that is accessed as it was before, although its owner has unmapped it and mapped
-/// other memory at its address.
+/// Mapped physical memory of another process that is accessed as it was before, although its owner has unmapped it and
+/// mapped other memory at its address.
 #[derive(Clone, Copy, Debug)]
 pub struct OutdatedUse {
     /// Where it is mapped.

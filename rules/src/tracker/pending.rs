@@ -29,7 +29,8 @@ impl PendingCall {
     }
 }
 
-/// The calls of a process that have not returned: no more than it has threads, unless returns were lost. The latest returns first.
+/// The calls of a process that have not returned: no more than it has threads, unless returns were lost. The latest
+/// returns first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingCalls {
     /// Their numbers, in the order of `calls`.

@@ -25,8 +25,8 @@ pub struct Process {
     /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not
     /// traced, or was not traced from its start.
     pub forked_from: Option<ProcessId>,
-    /// It started no earlier: the time before its fork, or the tick of its start. What the parent of a fork had ended by
-    /// then is ended in it, too. `None` if unknown.
+    /// It started no earlier: the time before its fork, or the tick of its start. What the parent of a fork had ended
+    /// by then is ended in it, too. `None` if unknown.
     pub started: Option<Nanos>,
     /// Its permissions in the kernel.
     pub rights: Arc<Rights>,

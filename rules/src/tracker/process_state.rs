@@ -107,8 +107,8 @@ pub(crate) struct ProcessState {
     pub(super) host_written: Nanos,
     /// When it last used an event that processes share.
     pub(super) event_used: Nanos,
-    /// The descriptors of physical memory that the program is to close, by their numbers: what was returned last under each. Who closes
-    /// them is not recorded.
+    /// The descriptors of physical memory that the program is to close, by their numbers: what was returned last under
+    /// each. Who closes them is not recorded.
     pub(crate) descriptors: Map<u32, OwnDescriptor>,
     pub(crate) device_error: Option<DeviceError>,
     pub(crate) tombstones: Tombstones,
@@ -218,8 +218,8 @@ impl ProcessState {
         }
     }
 
-    /// How many handles are not put, mappings not closed and shared objects not released. Handle data that no call gives back is
-    /// left out.
+    /// How many handles are not put, mappings not closed and shared objects not released. Handle data that no call
+    /// gives back is left out.
     pub(crate) fn held(&self) -> u64 {
         let is_put = |data: &&HandleData| {
             !data.born.promises(Promise::PutIsOptional) || data.born.promises(Promise::HandlesAreDescriptors)
@@ -324,7 +324,8 @@ impl ProcessState {
         DanglingUse::latest(closed.into_iter().chain(self.freed_at(pointer).map(|(_, freed)| freed)))
     }
 
-    /// The mapping, exported USM or mapped physical memory of this process that an address was in, if nothing is there now.
+    /// The mapping, exported USM or mapped physical memory of this process that an address was in, if nothing is there
+    /// now.
     pub(crate) fn ended_at(&self, pointer: u64) -> Option<DanglingUse> {
         let is_live = self.mapping_at(pointer).is_some() || self.allocation_at(pointer).is_some();
         if is_live || self.mapped.at(pointer).is_some() {

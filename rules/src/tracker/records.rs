@@ -165,8 +165,8 @@ impl Mapping {
         self.closing == 0 && !self.opens.is_empty() && self.opens.iter().all(is_released)
     }
 
-    /// Whether a call at `at` in `context` may be about one of its opens. An unknown context counts as the right one, and so does that of
-    /// an open in another interface, which has other handles for the same contexts.
+    /// Whether a call at `at` in `context` may be about one of its opens. An unknown context counts as the right one,
+    /// and so does that of an open in another interface, which has other handles for the same contexts.
     pub fn is_open_in(&self, context: Option<u64>, at: Place) -> bool {
         let interface = |place: Place| place.function.map(Function::interface);
         let may_be_it =

@@ -10,9 +10,9 @@ use crate::place::ProcessId;
 impl Tracker {
     /// An open with the fingerprint of the export that its handle data means.
     ///
-    /// Handle data that names a descriptor of another process is as the get returned it, and then is that of the get; or a
-    /// program has stored a descriptor of its own process in it, and then its file tells. Where the driver does not write
-    /// which of the two it is, and they differ, it is one of them.
+    /// Handle data that names a descriptor of another process is as the get returned it, and then is that of the get;
+    /// or a program has stored a descriptor of its own process in it, and then its file tells. Where the driver does
+    /// not write which of the two it is, and they differ, it is one of them.
     pub(super) fn resolved(&self, who: ProcessId, open: &Open) -> Open {
         let (Some(exporter), Some(data), None) = (open.exporter, open.data, open.one_of) else { return *open };
         let by_file =
@@ -33,8 +33,8 @@ impl Tracker {
         }
     }
 
-    /// The fingerprints of what processes with that number got as a descriptor. Within a pid namespace it is one process;
-    /// a driver may reach those of other namespaces in another way than by the number.
+    /// The fingerprints of what processes with that number got as a descriptor. Within a pid namespace it is one
+    /// process; a driver may reach those of other namespaces in another way than by the number.
     fn named_by_descriptor(&self, who: ProcessId, pid: u64, data: u64) -> SmallVec<[u64; 2]> {
         let mut found = SmallVec::new();
         let Some(own) = self.process(who) else { return found };

@@ -55,8 +55,8 @@ impl Tracker {
         }
     }
 
-    /// A process has a device: its handle, and the one in the interface below its adapter, its index among the devices of
-    /// its platform, if it is one of these, and its name, which may be empty.
+    /// A process has a device: its handle, and the one in the interface below its adapter, its index among the devices
+    /// of its platform, if it is one of these, and its name, which may be empty.
     pub fn device(&mut self, who: ProcessId, (handle, native): (u64, Option<u64>), index: Option<u32>, name: &str) {
         let Some(state) = self.state_mut(who) else { return };
         for handle in [Some(handle), native].into_iter().flatten() {
@@ -166,8 +166,8 @@ impl Tracker {
             .collect()
     }
 
-    /// The handle data of a kind that unknown bytes were before a few of them were changed. If the bytes name it, that is a
-    /// number in them, otherwise one byte.
+    /// The handle data of a kind that unknown bytes were before a few of them were changed. If the bytes name it, that
+    /// is a number in them, otherwise one byte.
     pub(super) fn altered(&self, who: ProcessId, open: &Open) -> Option<Altered> {
         let (size, checksum) = (open.size?, open.checksum?);
         let host = self.process(who)?.host;

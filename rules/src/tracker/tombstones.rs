@@ -49,8 +49,8 @@ impl Tombstones {
         self.all.get(&handle).map(|entry| &entry.tombstone)
     }
 
-    /// The mapping that ended last of those that an address was in. Without its size, only the first address of a mapping is
-    /// known.
+    /// The mapping that ended last of those that an address was in. Without its size, only the first address of a
+    /// mapping is known.
     pub(crate) fn mapping_around(&self, pointer: u64) -> Option<DanglingUse> {
         let mappings = self.all.iter().filter(|(handle, _)| handle.kind == Kind::Mapping && handle.value <= pointer);
         let around = mappings

@@ -1,9 +1,10 @@
-//! Commands on shared memory that their hosts do not know to have completed, and commands of other processes on the same bytes that were
-//! enqueued meanwhile: no host can have ordered the two.
+//! Commands on shared memory that their hosts do not know to have completed, and commands of other processes on the
+//! same bytes that were enqueued meanwhile: no host can have ordered the two.
 //!
-//! Whatever orders two commands through hosts, a message, a barrier or a file, begins when some host knows that the first one has completed,
-//! and ends before the second one is enqueued. So no message needs to be seen. What may order them on the device ends the question: an event
-//! of another process, a kernel that may wait for a flag, a copy to memory of the host that may be one.
+//! Whatever orders two commands through hosts, a message, a barrier or a file, begins when some host knows that the
+//! first one has completed, and ends before the second one is enqueued. So no message needs to be seen. What may order
+//! them on the device ends the question: an event of another process, a kernel that may wait for a flag, a copy to
+//! memory of the host that may be one.
 
 use smallvec::SmallVec;
 use urscope_schema::api::Promise;

@@ -1,8 +1,8 @@
 //! The roles of parameters: how one is passed, under which name it is recorded, and when it can be read.
 //!
 //! Each role wraps the machine word that C passes, so a row's roles are also the signature of its C function. A role
-//! never reads memory: the shim does, at the addresses that [`Role::source`] and [`Role::out`] give. Here are the roles that
-//! several interfaces have; each interface has its own in a file of its folder.
+//! never reads memory: the shim does, at the addresses that [`Role::source`] and [`Role::out`] give. Here are the roles
+//! that several interfaces have; each interface has its own in a file of its folder.
 
 use crate::handle::fingerprint;
 use crate::values::Values;
@@ -107,8 +107,8 @@ pub struct Sources {
     pub structures: Structures,
 }
 
-/// The arguments of a call that only its interface can read: structures of the caller's, and what is needed to read them. A structure that
-/// is null is none.
+/// The arguments of a call that only its interface can read: structures of the caller's, and what is needed to read
+/// them. A structure that is null is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Structures {
     kinds: [u8; Self::LIMIT],

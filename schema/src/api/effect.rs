@@ -115,8 +115,8 @@ impl Effect {
         matches!(self, Self::Submits(_) | Self::Orders(_))
     }
 
-    /// Whether it makes a queue, waits for one, orders its commands, or clears one, or unloads code. Such calls are never recorded, unless they report that the
-    /// device has failed.
+    /// Whether it makes a queue, waits for one, orders its commands, or clears one, or unloads code. Such calls are
+    /// never recorded, unless they report that the device has failed.
     #[inline(always)]
     pub const fn is_never_recorded(self) -> bool {
         matches!(

@@ -157,7 +157,8 @@ pub enum Promise {
     HandlesAreDescriptors,
     /// The end of a context ends the memory and the mappings in it.
     ContextsOwnMemory,
-    /// A call that frees memory or closes a mapping waits for the commands that use it; one that unmaps physical memory does not.
+    /// A call that frees memory or closes a mapping waits for the commands that use it; one that unmaps physical memory
+    /// does not.
     EndsWait,
     /// Memory has ended for all commands that are enqueued after the call of a free, also where a queue carries it out.
     FreesEndAtOnce,
@@ -171,10 +172,11 @@ pub enum Promise {
     AnyMemoryIsShareable,
     /// A get of memory also takes physical memory, by its handle or where it is mapped.
     PhysicalMemoryIsMemory,
-    /// A command begins at the earliest when it is enqueued, and what makes it wait for another process is seen: a use of an event, or that
-    /// there was a kernel, a callback or another wait.
+    /// A command begins at the earliest when it is enqueued, and what makes it wait for another process is seen: a use
+    /// of an event, or that there was a kernel, a callback or another wait.
     OrderIsSeen,
-    /// A get of physical memory may return a new descriptor, which only the program closes, and which keeps the memory until then.
+    /// A get of physical memory may return a new descriptor, which only the program closes, and which keeps the memory
+    /// until then.
     DescriptorsKeepMemory,
 }
 

@@ -1,10 +1,10 @@
 //! The functions that urscope hooks, and everything that is generated from their tables.
 //!
 //! Each interface has a folder: `rows` are its functions and tables, `roles` the roles of parameters that only it has,
-//! `results` its result codes, `constants` the numbers of its headers, and `mod` the value of
-//! [`interface::Interface`], which says how its objects behave. [`common_roles`] are those that several have, [`role`] has
-//! all of them, [`effect`] what functions do, [`function`] the lists that every other crate uses, [`demand`] what
-//! headers require of arguments. Nothing here calls any function.
+//! `results` its result codes, `constants` the numbers of its headers, and `mod` the value of [`interface::Interface`],
+//! which says how its objects behave. [`common_roles`] are those that several have, [`role`] has all of them,
+//! [`effect`] what functions do, [`function`] the lists that every other crate uses, [`demand`] what headers require of
+//! arguments. Nothing here calls any function.
 
 pub mod demand;
 #[macro_use]

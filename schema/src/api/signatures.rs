@@ -35,8 +35,8 @@ const FORMER: &[Former] = &[
     },
 ];
 
-/// The number of functions in the table of the IPC functions of the newest release, which has grown at its end so far. A longer one may
-/// have others in between, and nothing tells which.
+/// The number of functions in the table of the IPC functions of the newest release, which has grown at its end so far.
+/// A longer one may have others in between, and nothing tells which.
 const IPC_FUNCTIONS: usize = 11;
 
 impl Function {

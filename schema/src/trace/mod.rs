@@ -1,4 +1,5 @@
-//! The trace, in two forms that Perfetto opens as they are: a Chrome trace with one JSON line per record, and a binary one.
+//! The trace, in two forms that Perfetto opens as they are: a Chrome trace with one JSON line per record, and a binary
+//! one.
 //!
 //! [`write`] makes lines without allocating, and [`read`] reads them back. [`fxt`] does both for the binary form.
 //! [`records`] are the records that are not calls. [`process_times`] describes a file beside the traces. `FORMAT.md` in

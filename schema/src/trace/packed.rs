@@ -139,8 +139,8 @@ impl<'w> PackedCall<'w> {
     }
 }
 
-/// Changes the number of the call at the front of `words`, and by `command` that of the command which it names: a free, a close, an
-/// unmap, or an execution of command lists does.
+/// Changes the number of the call at the front of `words`, and by `command` that of the command which it names: a free,
+/// a close, an unmap, or an execution of command lists does.
 #[inline]
 pub fn renumber(words: &mut [u64], number: u64, command: impl FnOnce(u64) -> u64) {
     let Some(call) = PackedCall::first_of(words) else { return };
@@ -177,8 +177,8 @@ impl<'w> Packing<'w> {
         Self { words, start, places: 0 }
     }
 
-    /// Adds the value at a position of [`Values::FIELDS`], or replaces it. False, without an effect, if it is neither there nor behind
-    /// the positions of all values before.
+    /// Adds the value at a position of [`Values::FIELDS`], or replaces it. False, without an effect, if it is neither
+    /// there nor behind the positions of all values before.
     #[inline]
     pub fn value(&mut self, place: usize, value: u64) -> bool {
         if place < Values::FIELDS.len() && self.places >> place == 0 {

@@ -1,8 +1,8 @@
 //! The times of processes as `urscope run` observes them from outside, in a file beside the traces.
 //!
-//! A trace shows when its process made its last call, but not when it was killed. A line of this file narrows that down. A process without a
-//! trace has a line, too, as one that a signal ended before it made one. What the observer needs for both, a process tells it in a
-//! [`Notice`], and its memory shows ([`TraceState`]).
+//! A trace shows when its process made its last call, but not when it was killed. A line of this file narrows that
+//! down. A process without a trace has a line, too, as one that a signal ended before it made one. What the observer
+//! needs for both, a process tells it in a [`Notice`], and its memory shows ([`TraceState`]).
 
 use std::ffi::OsString;
 
@@ -25,14 +25,16 @@ pub struct ProcessTimes {
     pub pid: u32,
     /// When it started, in clock ticks since boot as in `/proc/PID/stat`.
     pub start: u64,
-    /// The last time at which it was seen running, in nanoseconds of `CLOCK_MONOTONIC`; 0 if it had ended before it was looked at.
+    /// The last time at which it was seen running, in nanoseconds of `CLOCK_MONOTONIC`; 0 if it had ended before it was
+    /// looked at.
     pub alive_ns: u64,
     /// The first time at which it was not there any more, in nanoseconds of `CLOCK_MONOTONIC`.
     pub gone_ns: u64,
     /// The number of the signal that ended it; 0 if it ended by itself, absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<u32>,
-    /// Of a process without a trace, and of what could not be observed, the name of the run; otherwise empty. There are no times then.
+    /// Of a process without a trace, and of what could not be observed, the name of the run; otherwise empty. There are
+    /// no times then.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub run: String,
     /// Which process it is, and why it has no trace, as part of a message.
@@ -66,8 +68,8 @@ impl EarlyDeath {
     }
 }
 
-/// What a process tells the observer of its run when it has made its trace, or could not: JSON, over a connection of its own. From the
-/// connection, the kernel tells the observer which process and which user it is, also after its end.
+/// What a process tells the observer of its run when it has made its trace, or could not: JSON, over a connection of
+/// its own. From the connection, the kernel tells the observer which process and which user it is, also after its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Notice {
@@ -85,8 +87,8 @@ pub struct Notice {
     pub untraced: String,
 }
 
-/// The symbol of a word in the library in which the observer reads whether the process has a trace: that takes no system call of the process,
-/// which a filter might forbid.
+/// The symbol of a word in the library in which the observer reads whether the process has a trace: that takes no
+/// system call of the process, which a filter might forbid.
 pub const STATE: &str = "urscope_trace_state";
 
 /// Whether a process has made a trace.
@@ -99,7 +101,8 @@ pub enum TraceState {
 }
 
 impl TraceState {
-    /// The word of the process that knows itself by this number. A child has the memory of its parent, but another number.
+    /// The word of the process that knows itself by this number. A child has the memory of its parent, but another
+    /// number.
     pub fn word(self, pid: u32) -> u64 {
         u64::from(pid) << 32 | self as u64
     }

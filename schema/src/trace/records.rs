@@ -34,7 +34,8 @@ pub struct Header {
     pub parent: u32,
     /// Whether the process came from a `fork` of a traced process, without an `exec`.
     pub forked: bool,
-    /// When it was forked, in nanoseconds of `CLOCK_MONOTONIC`, read by the parent before the fork; absent if it was not.
+    /// When it was forked, in nanoseconds of `CLOCK_MONOTONIC`, read by the parent before the fork; absent if it was
+    /// not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_ns: Option<u64>,
     /// When the fork returned in one of the two processes, whichever was first, in nanoseconds of `CLOCK_MONOTONIC`;
@@ -87,8 +88,8 @@ pub struct Rights {
 }
 
 impl Header {
-    /// The earliest time at which the process can have started, of `CLOCK_MONOTONIC`; `None` if nothing tells, as in the child
-    /// of a fork that was not noticed.
+    /// The earliest time at which the process can have started, of `CLOCK_MONOTONIC`; `None` if nothing tells, as in
+    /// the child of a fork that was not noticed.
     pub fn started(&self) -> Option<Nanos> {
         // A tick of `/proc/PID/stat` is 10 ms on all machines that urscope runs on (`USER_HZ` of the kernel).
         const TICK: u64 = 10_000_000;
@@ -117,8 +118,9 @@ pub struct Clock {
 impl Clock {
     /// The distance between two bases, in nanoseconds: 52 days.
     ///
-    /// Perfetto computes in doubles of nanoseconds, which are exact below 2^53. All processes of a host that start within one step
-    /// of this grid have the same base, so their raw files line up, and times stay exact for another step.
+    /// Perfetto computes in doubles of nanoseconds, which are exact below 2^53. All processes of a host that start
+    /// within one step of this grid have the same base, so their raw files line up, and times stay exact for another
+    /// step.
     pub const GRID: u64 = 1 << 52;
 
     /// The base for a process that starts now.
@@ -131,7 +133,8 @@ impl Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EntryPoint {
-    /// [`ADAPTER_TABLE`], `exported-symbol`, [`INLINE`], [`XPTI`], [`LEVEL_ZERO_DRIVER`], [`CUDA_DRIVER`], or [`UNSEEN_ADAPTER`].
+    /// [`ADAPTER_TABLE`], `exported-symbol`, [`INLINE`], [`XPTI`], [`LEVEL_ZERO_DRIVER`], [`CUDA_DRIVER`], or
+    /// [`UNSEEN_ADAPTER`].
     #[serde(rename = "door")]
     pub kind: String,
     /// The number that call records have as `via`.
@@ -217,16 +220,17 @@ pub struct Footer {
     pub lost: u64,
     /// The number of calls of each function that was called.
     pub per_function: std::collections::BTreeMap<String, u64>,
-    /// The descriptors that gets of physical memory have returned and that are certainly still open, as the same open file: the
-    /// latest get of each number counts. At most [`super::write::MOST_KEPT`]; only where the program is to close them.
+    /// The descriptors that gets of physical memory have returned and that are certainly still open, as the same open
+    /// file: the latest get of each number counts. At most [`super::write::MOST_KEPT`]; only where the program is to
+    /// close them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<u32>,
     /// The clocks at the end.
     pub clock: Clock,
 }
 
-/// `urscope_gap`: how many records are lost. The first one, behind the header, is kept up to date; at others, a file that
-/// could not grow goes on.
+/// `urscope_gap`: how many records are lost. The first one, behind the header, is kept up to date; at others, a file
+/// that could not grow goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gap {
@@ -296,7 +300,8 @@ const RUNTIME: [&str; 15] = [
     "libc++",
 ];
 
-/// The libraries of Python: the interpreter, and what lies between a script and libsycl or a driver. Triton compiles a launcher for each kernel.
+/// The libraries of Python: the interpreter, and what lies between a script and libsycl or a driver. Triton compiles a
+/// launcher for each kernel.
 const PYTHON: [&str; 6] = ["libpython", "python3", "_ctypes.", "libffi", "libDPCTL", "__triton_launcher"];
 
 /// Packages of Python between a script and a runtime or driver.

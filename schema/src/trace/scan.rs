@@ -1,7 +1,8 @@
 //! Reads call records in the exact form of our own writer, without a JSON parser.
 //!
-//! Nearly all lines of a trace have that form, and the parser takes twelve times as long for one. For a line that it accepts, this module
-//! must give exactly what the JSON parser of [`super::read`] gives; any other line it declines, and the parser reads it.
+//! Nearly all lines of a trace have that form, and the parser takes twelve times as long for one. For a line that it
+//! accepts, this module must give exactly what the JSON parser of [`super::read`] gives; any other line it declines,
+//! and the parser reads it.
 
 use memchr::memchr;
 

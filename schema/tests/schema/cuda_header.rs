@@ -1,6 +1,6 @@
-//! The rows of the CUDA driver are what `cuda.h` and `cudaTypedefs.h` of a newer release declare, and every function there
-//! that shares something has a row or a reason. The headers come with a wheel of NVIDIA's, and are not distributed with
-//! urscope.
+//! The rows of the CUDA driver are what `cuda.h` and `cudaTypedefs.h` of a newer release declare, and every function
+//! there that shares something has a row or a reason. The headers come with a wheel of NVIDIA's, and are not
+//! distributed with urscope.
 
 use std::{fs, path::Path, process::Command};
 

@@ -207,7 +207,8 @@ fn every_result_of_the_header_is_demanded_or_left_for_a_reason() {
         let rows = function.parameters();
         assert_eq!(promise.parameters.len(), rows.len(), "{}", function.name());
         assert!(promise.results.len() > 4, "{} promises hardly anything", function.name());
-        // These are hooked for the sake of memory that they access, or of a wait. The adapter answers what is missing in them.
+        // These are hooked for the sake of memory that they access, or of a wait. The adapter answers what is missing
+        // in them.
         if function.is_command() || matches!(function.effect(), Effect::Waits(Kind::Queue)) {
             let blamed = rows.iter().find(|(parameter, _)| without(function, &[parameter], &Values::NONE).is_some());
             assert_eq!(blamed, None, "{}", function.name());

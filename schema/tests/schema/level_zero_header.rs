@@ -1,5 +1,6 @@
-//! The rows of Level Zero are what `ze_api.h` and `ze_ddi.h` declare. The headers are those of the loader that the tests use (1.8.12, with
-//! the API 1.4); what is newer is compared with the table of the software device, which has the whole API 1.17.
+//! The rows of Level Zero are what `ze_api.h` and `ze_ddi.h` declare. The headers are those of the loader that the
+//! tests use (1.8.12, with the API 1.4); what is newer is compared with the table of the software device, which has the
+//! whole API 1.17.
 
 use std::{fs, path::Path, process::Command};
 

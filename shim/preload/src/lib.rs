@@ -79,7 +79,8 @@ pub unsafe extern "C" fn urscope_handles_around(
     1
 }
 
-/// Tells the copies of this library in a process apart: each calls the first one's, and compares the result with its own.
+/// Tells the copies of this library in a process apart: each calls the first one's, and compares the result with its
+/// own.
 // SAFETY: only other copies define the name.
 #[unsafe(no_mangle)]
 pub extern "C" fn urscope_copy() -> usize {

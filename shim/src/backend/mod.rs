@@ -125,8 +125,8 @@ macro_rules! backend_function {
 
 macro_rules! backends {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {
-        /// A backend of urscope. It implements all functions of the objects that it makes, or passes them on itself. This
-        /// one does not, and does not compile:
+        /// A backend of urscope. It implements all functions of the objects that it makes, or passes them on itself.
+        /// This one does not, and does not compile:
         ///
         /// ```compile_fail,E0046
         /// struct Incomplete;

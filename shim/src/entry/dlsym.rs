@@ -1,5 +1,5 @@
-//! `dlsym`, which urscope wraps to see when a loader asks an adapter or a driver for a table, and a program for a function
-//! that is hooked.
+//! `dlsym`, which urscope wraps to see when a loader asks an adapter or a driver for a table, and a program for a
+//! function that is hooked.
 //!
 //! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so other lookups are passed on by a jump. The
 //! trampoline in the preload library calls [`intercept`].

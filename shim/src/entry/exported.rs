@@ -1,6 +1,8 @@
-//! Exported functions of interfaces, for programs that link a library with these symbols. The symbols are in the preload library.
+//! Exported functions of interfaces, for programs that link a library with these symbols. The symbols are in the
+//! preload library.
 //!
-//! An exported function jumps to what its interface finds for it: the function of the library behind urscope, or a hook.
+//! An exported function jumps to what its interface finds for it: the function of the library behind urscope, or a
+//! hook.
 
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -1,4 +1,5 @@
-//! The path of a driver's hooked function: its call is recorded, as a call of the program or of the runtime, or passed on.
+//! The path of a driver's hooked function: its call is recorded, as a call of the program or of the runtime, or passed
+//! on.
 
 use urscope_schema::api::{Effect, Function, ResultCode};
 use urscope_schema::trace::records::EntryPoint;
@@ -25,8 +26,8 @@ pub(super) fn report(kind: &str, module: Option<&Module>, functions: &[Function]
     });
 }
 
-/// Passes a call on to the driver's function, recorded where that is wanted, as a call with the `origin`. A function `stands_alone` if it is
-/// hooked as one of a library, not of a table.
+/// Passes a call on to the driver's function, recorded where that is wanted, as a call with the `origin`. A function
+/// `stands_alone` if it is hooked as one of a library, not of a table.
 #[inline]
 pub(super) fn pass(call: &mut Call, stands_alone: bool, origin: impl FnOnce() -> Origin) -> ResultCode {
     let effect = call.function().effect();

@@ -1,7 +1,9 @@
-//! The hooks: one for each function and each library that may have it, because a C function cannot know in whose place it stands.
+//! The hooks: one for each function and each library that may have it, because a C function cannot know in whose place
+//! it stands.
 //!
-//! A hook has the number of both. It stores the caller and the arguments, and calls [`dispatch`](super::dispatch). Programs enqueue many
-//! commands, and none is recorded while the process shares nothing: then their hooks jump to the library's function.
+//! A hook has the number of both. It stores the caller and the arguments, and calls [`dispatch`](super::dispatch).
+//! Programs enqueue many commands, and none is recorded while the process shares nothing: then their hooks jump to the
+//! library's function.
 
 use std::{arch::naked_asm, ffi::c_void, ptr::null_mut};
 
@@ -28,7 +30,8 @@ pub(crate) fn numbered(number: u32) -> Option<(usize, Function)> {
     Some(((number >> 16) as usize, *Function::ALL.get((number & 0xffff) as usize)?))
 }
 
-/// Passes the arguments on to [`dispatch`](super::dispatch). The number is in eax. A signal handler may walk the stack at each instruction.
+/// Passes the arguments on to [`dispatch`](super::dispatch). The number is in eax. A signal handler may walk the stack
+/// at each instruction.
 #[unsafe(naked)]
 unsafe extern "C-unwind" fn enter() {
     naked_asm!(

@@ -1,9 +1,10 @@
 //! Hooks in which the compiler knows the function: for those of which programs make the most calls.
 
-/// Makes such hooks of rows, for the functions for which `$is_frequent` (a `const fn`) holds. The function of a row passes on to `$take`:
-/// the number of the library, the function, its arguments, a closure that calls a C function with its signature and these arguments, with its
-/// answers to other addresses, and the arguments as words, if there are no more than fit into registers. A hook begins as `$begin` says, a
-/// macro that gets the function to jump to and the number of the hook.
+/// Makes such hooks of rows, for the functions for which `$is_frequent` (a `const fn`) holds. The function of a row
+/// passes on to `$take`: the number of the library, the function, its arguments, a closure that calls a C function with
+/// its signature and these arguments, with its answers to other addresses, and the arguments as words, if there are no
+/// more than fit into registers. A hook begins as `$begin` says, a macro that gets the function to jump to and the
+/// number of the hook.
 macro_rules! known_hooks {
     ([$is_frequent:path, $reader:expr, $take:path, $begin:ident]
         $(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {

@@ -1,7 +1,9 @@
-//! Libraries of an interface whose functions programs find by dlsym(3), by a function of the library that returns the others, or by linking.
+//! Libraries of an interface whose functions programs find by dlsym(3), by a function of the library that returns the
+//! others, or by linking.
 //!
-//! A hook calls the very pointer that it stands for. Other libraries may have functions of the same names in front of the driver's (they
-//! limit memory, or record calls): each library has hooks of its own, and what one calls in a recorded call is part of that call.
+//! A hook calls the very pointer that it stands for. Other libraries may have functions of the same names in front of
+//! the driver's (they limit memory, or record calls): each library has hooks of its own, and what one calls in a
+//! recorded call is part of that call.
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
@@ -38,8 +40,8 @@ pub(super) struct Libraries {
     pub(super) reported: [AtomicBool; LIBRARIES],
 }
 
-/// The most libraries with such functions in a process, the driver and those in front of it; and the number from which on they have the
-/// twins.
+/// The most libraries with such functions in a process, the driver and those in front of it; and the number from which
+/// on they have the twins.
 const TWINS: usize = LIBRARIES / 2;
 
 /// The library of a hook with this number.
@@ -109,7 +111,8 @@ impl Libraries {
         Some(if next.is_null() { Lookup::Missing } else { Lookup::Found(self.hooked(symbol, next)) })
     }
 
-    /// The hook for a function of a library; the function itself if it is null or urscope's, or if there are too many libraries.
+    /// The hook for a function of a library; the function itself if it is null or urscope's, or if there are too many
+    /// libraries.
     fn hooked(&self, symbol: Symbol, real: *mut c_void) -> *mut c_void {
         let Some(via) = self.number(real) else { return real };
         let (place, hook) = match symbol {
@@ -145,8 +148,8 @@ impl Libraries {
         Some(via)
     }
 
-    /// What an exported function jumps to: the function that is next after urscope's, or that of a driver that was opened with RTLD_LOCAL;
-    /// null if there is none.
+    /// What an exported function jumps to: the function that is next after urscope's, or that of a driver that was
+    /// opened with RTLD_LOCAL; null if there is none.
     pub(super) fn exported(&self, symbol: Symbol) -> *mut c_void {
         let name = self.name(symbol);
         // SAFETY: `RTLD_NEXT` is always allowed.
@@ -157,8 +160,9 @@ impl Libraries {
         if next.is_null() { next } else { self.hooked(symbol, next) }
     }
 
-    /// The hook for a function that a getter has returned for `name`. It returns symbols of the library, in the version that is asked for: so
-    /// a pointer is the function of a row if that row's symbol has this address, and any other one is left alone.
+    /// The hook for a function that a getter has returned for `name`. It returns symbols of the library, in the version
+    /// that is asked for: so a pointer is the function of a row if that row's symbol has this address, and any other
+    /// one is left alone.
     pub(super) fn returned(&self, name: &CStr, real: *mut c_void) -> *mut c_void {
         let mut versions = self.versions(name).peekable();
         if versions.peek().is_some()

@@ -1,9 +1,9 @@
-//! The interfaces whose functions are hooked. Each has a folder, with the name of the one in `schema/src/api`: how its calls reach urscope,
-//! and how its structures are read.
+//! The interfaces whose functions are hooked. Each has a folder, with the name of the one in `schema/src/api`: how its
+//! calls reach urscope, and how its structures are read.
 //!
-//! [`hooks`] are the hooks of all functions, and [`dispatch`] is what they call; [`known`] makes those of frequent ones.
-//! [`driver`] is the path of a call of a driver, and [`libraries`] finds libraries whose functions programs look up or
-//! link. An interface must reject what it does not recognize, report that, and not change the program.
+//! [`hooks`] are the hooks of all functions, and [`dispatch`] is what they call; [`known`] makes those of frequent
+//! ones. [`driver`] is the path of a call of a driver, and [`libraries`] finds libraries whose functions programs look
+//! up or link. An interface must reject what it does not recognize, report that, and not change the program.
 
 pub mod cuda;
 mod driver;
@@ -24,8 +24,8 @@ pub(crate) trait Interface: Sync {
     /// Takes a call of the hook of a function of library `via`.
     fn call(&self, via: usize, function: Function, frame: Frame) -> ResultCode;
 
-    /// The result of a lookup of `name` in a library, if this is a function of the interface that is hooked or leads to hooks. `real` does
-    /// the lookup.
+    /// The result of a lookup of `name` in a library, if this is a function of the interface that is hooked or leads to
+    /// hooks. `real` does the lookup.
     fn looked_up(&self, name: &CStr, real: &dyn Fn() -> *mut c_void) -> Option<Lookup>;
 
     /// What an exported function, or its twin ([`Function::twin`]), which has noted its caller, jumps to.
@@ -87,7 +87,8 @@ pub(crate) fn exported_getter(interface: usize, version: usize) -> Exported {
 /// Takes the call of a hook.
 unsafe extern "C-unwind" fn dispatch(number: u32, registers: *const u64, stack: *const u64) -> ResultCode {
     let Some((via, function)) = hooks::numbered(number) else { return ResultCode::UNKNOWN };
-    // SAFETY: the hook of this function was called, and has stored the registers; the other words are behind its return address.
+    // SAFETY: the hook of this function was called, and has stored the registers; the other words are behind its return
+    // address.
     let frame = unsafe { Frame::new(registers, stack) };
     INTERFACES.get(function.interface_number()).map_or(ResultCode::UNKNOWN, |of| of.call(via, function, frame))
 }

@@ -1,4 +1,5 @@
-//! The functions that stood where a hook stands now: those of each adapter, driver or library, by its number among those of its interface.
+//! The functions that stood where a hook stands now: those of each adapter, driver or library, by its number among
+//! those of its interface.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::{ffi::c_void, ptr::null_mut};

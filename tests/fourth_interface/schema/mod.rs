@@ -1,4 +1,5 @@
-//! HIP: `hip_runtime_api.h` 7.0. It is not one of urscope's interfaces: what its objects promise is tried on no GPU of AMD's.
+//! HIP: `hip_runtime_api.h` 7.0. It is not one of urscope's interfaces: what its objects promise is tried on no GPU of
+//! AMD's.
 
 mod results;
 pub mod roles;

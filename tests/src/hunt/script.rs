@@ -1,5 +1,5 @@
-//! Scripts that were written by hand: each of `tests/apps/mistakes` has a mistake or something that is worth a note, and
-//! those of `tests/apps/found` showed a mistake of urscope once.
+//! Scripts that were written by hand: each of `tests/apps/mistakes` has a mistake or something that is worth a note,
+//! and those of `tests/apps/found` showed a mistake of urscope once.
 //!
 //! Above its steps a script says in comments which stages can run it (`# on: v1 v2`), on which of them urscope still
 //! judges it wrongly (`# not yet on: v1`), and what must be found (`# expected: ...`, as `scripts/hunt --print` writes

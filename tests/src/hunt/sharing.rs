@@ -1,4 +1,5 @@
-//! A correct exchange of one object: an owner gets handle data, others open it, and everything is ended in an allowed order.
+//! A correct exchange of one object: an owner gets handle data, others open it, and everything is ended in an allowed
+//! order.
 //!
 //! The three kinds have the same shape. Mistakes are edits of it.
 

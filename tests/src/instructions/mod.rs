@@ -1,8 +1,8 @@
-//! How many instructions urscope adds to a call: counted on the software device with the v2 adapter, and compared with the counts that
-//! the repository keeps. `scripts/bench instructions` prints and renews them.
+//! How many instructions urscope adds to a call: counted on the software device with the v2 adapter, and compared with
+//! the counts that the repository keeps. `scripts/bench instructions` prints and renews them.
 //!
-//! `tests/apps/marked_pairs.cpp` gets and puts the handle of one allocation, which the adapter serves from its cache. A side of the
-//! comparison is a run of it; what it has more instructions than the run without urscope was added.
+//! `tests/apps/marked_pairs.cpp` gets and puts the handle of one allocation, which the adapter serves from its cache. A
+//! side of the comparison is a run of it; what it has more instructions than the run without urscope was added.
 
 mod counts_file;
 mod stepper;
@@ -19,8 +19,8 @@ pub use stepper::{Section, sections};
 /// Pairs of calls before the first that is counted: by then everything is bound and has grown.
 const UNMARKED: u32 = 200;
 
-/// Pairs that are counted one by one. The least is taken: now and then, one of them gets another chunk of the file or counts descriptors,
-/// which depends on the time that passes, and the next ones fill again what that has displaced.
+/// Pairs that are counted one by one. The least is taken: now and then, one of them gets another chunk of the file or
+/// counts descriptors, which depends on the time that passes, and the next ones fill again what that has displaced.
 const MARKED: u32 = 9;
 
 /// Calls of a pair: a get and a put.
@@ -58,7 +58,8 @@ impl fmt::Display for Way {
 pub struct Added {
     /// In the preloaded library.
     pub library: u64,
-    /// Elsewhere, above all in the C library that it calls. It can be negative, where the library answers a call itself.
+    /// Elsewhere, above all in the C library that it calls. It can be negative, where the library answers a call
+    /// itself.
     pub elsewhere: i64,
 }
 

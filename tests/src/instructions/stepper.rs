@@ -1,12 +1,14 @@
-//! Runs a program one instruction at a time between its marks, and counts the instructions by the file that they are in.
+//! Runs a program one instruction at a time between its marks, and counts the instructions by the file that they are
+//! in.
 //!
-//! A mark is an `int3` instruction. Both marks of a section are executed at the same address. The count needs no counter of the processor,
-//! and is the same on each processor on which the program executes the same code. Only the thread that executes the marks is stepped.
+//! A mark is an `int3` instruction. Both marks of a section are executed at the same address. The count needs no
+//! counter of the processor, and is the same on each processor on which the program executes the same code. Only the
+//! thread that executes the marks is stepped.
 
 use std::{collections::BTreeMap, fs, io, ops::Range, os::unix::process::CommandExt as _, process::Command, ptr};
 
-/// The instructions of a section, by the name of the file that holds them. Code outside of files has the name that the kernel gives it,
-/// as in `[vdso]`, or an empty one.
+/// The instructions of a section, by the name of the file that holds them. Code outside of files has the name that the
+/// kernel gives it, as in `[vdso]`, or an empty one.
 pub type Section = BTreeMap<String, u64>;
 
 /// The byte of an `int3` instruction.
@@ -127,7 +129,8 @@ fn ptrace(request: libc::c_uint, pid: libc::pid_t, address: usize, data: usize) 
     let mut word = 0_i64;
     let reads = matches!(request, libc::PTRACE_PEEKUSER | libc::PTRACE_PEEKTEXT);
     let data = if reads { (&raw mut word).expose_provenance() } else { data };
-    // SAFETY: the requests in this file change the memory of no process but a stopped child, and write at most to `word`.
+    // SAFETY: the requests in this file change the memory of no process but a stopped child, and write at most to
+    // `word`.
     let result = unsafe {
         libc::syscall(libc::SYS_ptrace, request as libc::c_long, pid as libc::c_long, address, data, ptr::null::<u8>())
     };
@@ -173,7 +176,8 @@ mod tests {
 
     #[test]
     fn instructions_between_marks_are_counted_exactly() {
-        // A loop of five turns with two instructions, a string instruction that repeats, the call of the mark and the return.
+        // A loop of five turns with two instructions, a string instruction that repeats, the call of the mark and the
+        // return.
         let body = "call mark\nmov $5, %ecx\n1: dec %ecx\njnz 1b\nlea space(%rip), %rdi\nmov $64, %ecx\nrep stosb\ncall mark\n\
                     nop\ncall mark\nnop\ncall mark\njmp 2f\nmark: int3\nret\n2:";
         let (_folder, program) = program("marked", body);

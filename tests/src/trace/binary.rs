@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 /// The number of words in a chunk, which no record crosses.
 const CHUNK: usize = 4096;
 
-/// The records of a file in the order of time, and whether there is a footer. Fails if the file holds anything that is no record.
+/// The records of a file in the order of time, and whether there is a footer. Fails if the file holds anything that is
+/// no record.
 pub(super) fn records(bytes: &[u8]) -> (Vec<Value>, bool) {
     // A process may be killed while its file grows, or find the disk full: nothing is in the last part then.
     assert_eq!(bytes.len() % 8, 0, "the file is not a sequence of words");
@@ -37,7 +38,8 @@ struct File {
     thread: (u64, u64),
     /// The number of the call that the record in front is of; 0 where another record is.
     before: u64,
-    /// The values of the latest record in the chunk of a function's beginning or return that neither repeats others nor has a number.
+    /// The values of the latest record in the chunk of a function's beginning or return that neither repeats others nor
+    /// has a number.
     bases: BTreeMap<(String, &'static str), Map<String, Value>>,
     /// Records and their times; 0 for those without one.
     records: Vec<(u64, Value)>,

@@ -26,7 +26,8 @@ impl Trace {
         Self::of_file(path, false)
     }
 
-    /// Reads the file of a process that may have been killed inside a record: the last one may be cut short in the Chrome form.
+    /// Reads the file of a process that may have been killed inside a record: the last one may be cut short in the
+    /// Chrome form.
     pub fn read_of_killed(path: &Path) -> Self {
         Self::of_file(path, true)
     }
@@ -81,8 +82,8 @@ impl Trace {
         open.into_values().collect()
     }
 
-    /// Checks what holds for every trace: there is one pid, and each call begins once and ends at most once, later and in
-    /// the same thread.
+    /// Checks what holds for every trace: there is one pid, and each call begins once and ends at most once, later and
+    /// in the same thread.
     pub fn assert_whole(&self) {
         let mut begun: BTreeMap<u64, (&Value, bool)> = BTreeMap::new();
         for record in &self.records {

@@ -181,8 +181,8 @@ impl Batch {
                 (_, "calls-lost") => counted.is_none_or(Counted::may_lack_begins),
                 ("note", _) => true,
                 (_, "leaked-handle" | "leaked-mapping") => counted.is_some_and(Counted::leaves_in_the_middle),
-                // So does the v1 adapter really answer where a limit is reached, and in a forked child, whose parent's other threads
-                // may have been inside the adapter, and where a thread was cancelled inside it.
+                // So does the v1 adapter really answer where a limit is reached, and in a forked child, whose parent's
+                // other threads may have been inside the adapter, and where a thread was cancelled inside it.
                 (_, "success-without-result") => counted
                     .is_some_and(|counted| counted.limited || counted.process == "forked" || counted.way == "cancel"),
                 _ => false,
@@ -203,9 +203,10 @@ impl Batch {
         }
     }
 
-    /// Loads the traces with Perfetto's importer: all in one archive, because each start of it takes longer than most of them. The
-    /// copies of traces of stopped processes are in another, because they hold the same calls once more. In an archive, processes and
-    /// threads whose numbers the system has used twice are one to Perfetto, so what is wrong there must also be wrong in a trace alone.
+    /// Loads the traces with Perfetto's importer: all in one archive, because each start of it takes longer than most
+    /// of them. The copies of traces of stopped processes are in another, because they hold the same calls once more.
+    /// In an archive, processes and threads whose numbers the system has used twice are one to Perfetto, so what is
+    /// wrong there must also be wrong in a trace alone.
     fn import(&self, outcome: &Outcome, seen: &BTreeMap<PathBuf, Seen>, outcomes: &mut Outcomes) {
         for files in [outcome.trace_files(), trace_copies(outcome)] {
             let (files, seen): (Vec<PathBuf>, Vec<&Seen>) =
@@ -254,8 +255,8 @@ fn remove_returns_without_begin(trace: &mut Trace) {
     });
 }
 
-/// Corrects the records that a handler interrupted to fork, which the child writes with the numbers of its parent: at most the name of
-/// the thread, and a call.
+/// Corrects the records that a handler interrupted to fork, which the child writes with the numbers of its parent: at
+/// most the name of the thread, and a call.
 fn correct_records_of_parent(trace: &mut Trace) {
     let pid = trace.pid();
     let differs = |record: &&mut Value| record["pid"] != pid || record["cat"] == "api" && record["tid"] != pid;

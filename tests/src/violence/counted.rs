@@ -67,8 +67,8 @@ impl Counted {
         self.threads.values().flat_map(|calls| calls.returned.values()).sum()
     }
 
-    /// Whether the process ends, or becomes another program, by its own call while its threads are inside calls: what they hold
-    /// then is left behind.
+    /// Whether the process ends, or becomes another program, by its own call while its threads are inside calls: what
+    /// they hold then is left behind.
     pub(super) fn leaves_in_the_middle(&self) -> bool {
         let ways = [
             "exit",

@@ -1,4 +1,5 @@
-//! Many processes that share with each other while some of them are killed: exactly the mistakes that others make are found.
+//! Many processes that share with each other while some of them are killed: exactly the mistakes that others make are
+//! found.
 
 use std::time::Duration;
 
@@ -37,7 +38,8 @@ pub struct Verdict {
 type Finding = (String, u64);
 
 impl Crowd {
-    /// Runs it and compares what is found with what was planted, and the calls in the traces with those that were counted.
+    /// Runs it and compares what is found with what was planted, and the calls in the traces with those that were
+    /// counted.
     pub fn run(&self) -> Verdict {
         let numbers = [self.processes, self.threads, self.cycles].map(|number| number.to_string());
         let run = numbers.into_iter().fold(self.stage.test_run("killed_crowd"), crate::TestRun::arg);

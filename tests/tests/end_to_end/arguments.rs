@@ -1,5 +1,5 @@
-//! Arguments that the header forbids. With `URSCOPE_ON_ERROR=refuse` they get the result of Unified Runtime's own validation
-//! layer; without it they are only reported. A correct call is never refused.
+//! Arguments that the header forbids. With `URSCOPE_ON_ERROR=refuse` they get the result of Unified Runtime's own
+//! validation layer; without it they are only reported. A correct call is never refused.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Our own backend in place of the adapter's entry points: programs get the same results, but mistakes that the released
-//! adapters accept are refused.
+//! Our own backend in place of the adapter's entry points: programs get the same results, but mistakes that the
+//! released adapters accept are refused.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun};
 

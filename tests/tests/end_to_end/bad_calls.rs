@@ -1,5 +1,5 @@
-//! A hook reads nothing that the driver would refuse to read. Each function of a driver is called with wrong arguments, bare and traced: it
-//! answers the same, and no call ends the process that would not end it without urscope.
+//! A hook reads nothing that the driver would refuse to read. Each function of a driver is called with wrong arguments,
+//! bare and traced: it answers the same, and no call ends the process that would not end it without urscope.
 
 use std::{fmt::Write as _, fs};
 
@@ -8,7 +8,8 @@ use urscope_tests::{Adapter, Release, TestRun, repository};
 /// How often each function is called.
 const CALLS: &str = "12";
 
-/// The functions of an interface and their twins, each with its parameters. C passes all in one word, but for handles by value.
+/// The functions of an interface and their twins, each with its parameters. C passes all in one word, but for handles
+/// by value.
 fn functions(interface: &str) -> String {
     let rows = repository().join("schema/src/api").join(interface).join("rows.rs");
     let rows = fs::read_to_string(rows).expect("an interface has rows");

@@ -30,7 +30,8 @@ fn calls(outcome: &Outcome) -> Vec<(usize, usize)> {
 }
 
 on_both_adapters! {
-    /// Both forms of a run have the same verdict, findings and calls, and the same processes ended orderly. The adapters take turns.
+    /// Both forms of a run have the same verdict, findings and calls, and the same processes ended orderly. The
+    /// adapters take turns.
     fn both_forms_are_judged_alike(adapter) {
         for (program, arguments) in PROGRAMS.into_iter().skip(usize::from(adapter == Adapter::V2)).step_by(2) {
             let [chrome, binary] = ["chrome", "binary"].map(|form| outcome(program, arguments, adapter, form));

@@ -1,5 +1,5 @@
-//! The page in a real browser: each scenario of `tests/browser/scenarios.mjs`, on a real run. In none of them may there be an
-//! error on the console, or a request to another server.
+//! The page in a real browser: each scenario of `tests/browser/scenarios.mjs`, on a real run. In none of them may there
+//! be an error on the console, or a request to another server.
 
 use std::time::{Duration, Instant};
 use std::{fs, path::Path, process::Command, thread};

@@ -1,4 +1,5 @@
-//! A finding is shown where the callers of the program's wrappers differ, in every answer, and recognized there in a baseline.
+//! A finding is shown where the callers of the program's wrappers differ, in every answer, and recognized there in a
+//! baseline.
 
 use std::path::Path;
 use std::{fs, process::Command};

@@ -1,5 +1,5 @@
-//! A fault of the runtime: where the driver exports the same descriptor each time, the second put of the v2 adapter closes a
-//! descriptor that may belong to the program.
+//! A fault of the runtime: where the driver exports the same descriptor each time, the second put of the v2 adapter
+//! closes a descriptor that may belong to the program.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, run};
 

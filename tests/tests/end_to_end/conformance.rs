@@ -1,8 +1,9 @@
-//! One set of cases for several implementations: what Unified Runtime specifies, and where an implementation differs and why.
+//! One set of cases for several implementations: what Unified Runtime specifies, and where an implementation differs
+//! and why.
 //!
-//! The cases are in programs that call the UR loader and print the answers: `ur_result_t` as numbers
-//! (`0` success, `4` invalid value, `5` invalid context, `12` invalid event, `39` out of device memory, `45` invalid argument, `46` null handle,
-//! `48` null pointer, `53` invalid enumeration, …), and words for other observations. Every line is compared: a
+//! The cases are in programs that call the UR loader and print the answers: `ur_result_t` as numbers (`0` success, `4`
+//! invalid value, `5` invalid context, `12` invalid event, `39` out of device memory, `45` invalid argument, `46` null
+//! handle, `48` null pointer, `53` invalid enumeration, …), and words for other observations. Every line is compared: a
 //! deviation that no longer exists fails as much as a new one.
 
 use urscope_tests::{Adapter, Release, TestRun};
@@ -20,14 +21,15 @@ mod memory;
 /// An implementation of the entry points, with the driver that it runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Implementation {
-    /// The v2 adapter as it is installed, with others: the loader finds its functions through the first handle of each call.
+    /// The v2 adapter as it is installed, with others: the loader finds its functions through the first handle of each
+    /// call.
     V2,
     /// The v2 adapter as the only one: the loader calls its functions directly.
     V2Alone,
     /// The v2 adapter behind the parameter validation of the loader.
     V2Checked,
-    /// The v2 adapter on a driver that exports the same descriptor of physical memory each time, and keeps the number of an
-    /// imported one, as Intel's driver does.
+    /// The v2 adapter on a driver that exports the same descriptor of physical memory each time, and keeps the number
+    /// of an imported one, as Intel's driver does.
     V2OneDescriptor,
     /// The v2 adapter behind urscope in the adapter's table, which refuses violations.
     V2Refusing,
@@ -88,8 +90,8 @@ impl Implementation {
         }
     }
 
-    /// Whether an expectation for `who` applies to this one. On an older release our backend differs as it does on the newest,
-    /// unless the reason is something that only the newest loader does.
+    /// Whether an expectation for `who` applies to this one. On an older release our backend differs as it does on the
+    /// newest, unless the reason is something that only the newest loader does.
     fn is(self, who: Self, reason: &str) -> bool {
         who == self || matches!(self, On(..)) && (who == Older || who == Ours && reason != TABLE)
     }
@@ -97,8 +99,8 @@ impl Implementation {
 
 /// A case, the specified answer, and the implementations that answer otherwise, each with the reason.
 ///
-/// Nothing is specified about bytes that no get returned, nor about an exporter that has ended or may not be inspected: the
-/// answer given is what the adapter makes of the software device's.
+/// Nothing is specified about bytes that no get returned, nor about an exporter that has ended or may not be inspected:
+/// the answer given is what the adapter makes of the software device's.
 type Case = (&'static str, &'static str, &'static [(Implementation, &'static str, &'static str)]);
 
 /// Runs all cases of one group with urscope and, where the answers are not those of urscope, also without it.
@@ -364,7 +366,8 @@ fn the_functions_are_found_by_name_where_the_release_has_none() {
     }
 }
 
-/// A program that looks up the functions by name finds ours when urscope is preloaded, and otherwise those of the loader.
+/// A program that looks up the functions by name finds ours when urscope is preloaded, and otherwise those of the
+/// loader.
 #[test]
 fn the_functions_are_found_by_name() {
     for implementation in [V2, V2Alone] {

@@ -1,5 +1,5 @@
-//! The dependencies between our crates are those of the design: two data paths that share `schema` and `rules`, and nothing flows
-//! back.
+//! The dependencies between our crates are those of the design: two data paths that share `schema` and `rules`, and
+//! nothing flows back.
 
 use std::collections::{BTreeMap, BTreeSet};
 

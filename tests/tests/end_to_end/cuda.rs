@@ -1,5 +1,5 @@
-//! Programs that share memory and events through the CUDA driver, on the software device: what is found in them, and that
-//! they get the driver's answers.
+//! Programs that share memory and events through the CUDA driver, on the software device: what is found in them, and
+//! that they get the driver's answers.
 
 use std::path::{Path, PathBuf};
 use std::{collections::BTreeSet, fs, process::Command};

@@ -1,4 +1,5 @@
-//! The documents name what is there: every path and every relative link in them leads somewhere, and every command works.
+//! The documents name what is there: every path and every relative link in them leads somewhere, and every command
+//! works.
 //!
 //! Must never read generated pages for names of files: those are compared with the code that makes them.
 
@@ -9,7 +10,8 @@ use urscope_tests::{files_with, repository};
 mod block;
 mod commands;
 
-/// The documents outside of `docs/` that name files of the repository, with the path from the root or from the document's own folder.
+/// The documents outside of `docs/` that name files of the repository, with the path from the root or from the
+/// document's own folder.
 const DOCUMENTS: [&str; 5] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "ui/README.md", "device/README.md"];
 
 /// What a file name ends with. Such a word without a folder in front of it is a path, too.
@@ -30,7 +32,8 @@ fn prose(text: &str) -> String {
     lines.fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// Whether a text has a block of code that is indented, outside of fences. What belongs to an entry of a list follows another line.
+/// Whether a text has a block of code that is indented, outside of fences. What belongs to an entry of a list follows
+/// another line.
 fn has_indented_block(text: &str) -> bool {
     let (mut fenced, mut blank) = (false, true);
     text.lines().any(|line| {

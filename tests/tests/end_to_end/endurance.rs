@@ -1,5 +1,5 @@
-//! Our own backend under load: many cycles, many threads, and handle data that was tampered with. It loses no resource, and
-//! harms neither process.
+//! Our own backend under load: many cycles, many threads, and handle data that was tampered with. It loses no resource,
+//! and harms neither process.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps};
 
@@ -13,7 +13,8 @@ fn kinds(adapter: Adapter) -> &'static [&'static str] {
     }
 }
 
-/// Runs on our backend, without validation. mallinfo2(3), which the programs ask, would count what is in glibc's caches as used.
+/// Runs on our backend, without validation. mallinfo2(3), which the programs ask, would count what is in glibc's caches
+/// as used.
 fn ours(test_run: TestRun) -> Outcome {
     let test_run = test_run.env("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0");
     let test_run = test_run.env("URSCOPE_BACKEND", "level_zero").env("URSCOPE_VALIDATE", "off");
@@ -31,8 +32,8 @@ fn untraced(app: &str, adapter: Adapter) -> TestRun {
 const NOTHING: &str = "0 descriptors, 0 mappings and no memory more";
 
 on_both_adapters! {
-    /// Neither where the driver exports a new descriptor each time, nor where it exports the same one; on releases without
-    /// these functions, through those that urscope exports.
+    /// Neither where the driver exports a new descriptor each time, nor where it exports the same one; on releases
+    /// without these functions, through those that urscope exports.
     fn no_descriptor_and_no_memory_is_lost(adapter) {
         for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0, Release::R2025_3] {
             for exports in ["each", "one"] {
@@ -55,7 +56,8 @@ on_both_adapters! {
         assert_eq!(outcome.stdout, format!("8 threads: {NOTHING}\n"));
     }
 
-    /// Data that were altered by accident are refused. Data with a new checksum are opened if they still describe what is there.
+    /// Data that were altered by accident are refused. Data with a new checksum are opened if they still describe what
+    /// is there.
     fn tampered_data_harm_neither_process(adapter) {
         let outcome = ours(TestRun::of("hostile_data", Release::R2026_2, adapter));
         let refused = "0 altered accepted, 0 answered otherwise";

@@ -1,4 +1,5 @@
-//! Events shared between processes, in every order of signal and wait: real SYCL programs, their data and their records.
+//! Events shared between processes, in every order of signal and wait: real SYCL programs, their data and their
+//! records.
 
 use urscope_tests::{Adapter, Release, TestRun, record_fields, trace};
 
@@ -8,8 +9,8 @@ const GET: &str = "urIPCGetEventHandleExp";
 const PUT: &str = "urIPCPutEventHandleExp";
 const OPEN: &str = "urIPCOpenEventHandleExp";
 
-/// The scenarios with each order of signal and wait. They compare the bytes that were written before each signal, and the state of the
-/// event where the signal is certain to wait for a later step.
+/// The scenarios with each order of signal and wait. They compare the bytes that were written before each signal, and
+/// the state of the event where the signal is certain to wait for a later step.
 pub(crate) const ORDERS: [&str; 8] = [
     "scenario event_signalled_before_get",
     "scenario event_signalled_after_get",

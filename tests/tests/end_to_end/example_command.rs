@@ -1,4 +1,5 @@
-//! `urscope example`: each program is written, compiled and run as a user does it, and its mistake is found at its line.
+//! `urscope example`: each program is written, compiled and run as a user does it, and its mistake is found at its
+//! line.
 
 use std::process::Command;
 

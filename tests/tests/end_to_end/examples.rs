@@ -1,4 +1,5 @@
-//! The examples on the pages of the rules, as `urscope explain` prints them: code that compiles, and both columns on a terminal.
+//! The examples on the pages of the rules, as `urscope explain` prints them: code that compiles, and both columns on a
+//! terminal.
 
 use std::{fmt::Write as _, fs, process::Command};
 

@@ -1,4 +1,5 @@
-//! A process that becomes another program: what it has left then is left for good, also if the other program makes no call.
+//! A process that becomes another program: what it has left then is left for good, also if the other program makes no
+//! call.
 
 use urscope_tests::{Adapter, Release, TestRun};
 

@@ -1,5 +1,5 @@
-//! Perfetto draws the exported timeline of a run completely, with flow arrows between processes. DuckDB reads the exported
-//! tables.
+//! Perfetto draws the exported timeline of a run completely, with flow arrows between processes. DuckDB reads the
+//! exported tables.
 
 use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, process::Command};
@@ -166,7 +166,8 @@ fn slices_have_their_call_sites_below_a_track_of_all_findings() {
 }
 
 on_both_adapters! {
-    /// `urscope run` leaves the timeline that `urscope export` writes, and says so. No reader of the directory mentions it.
+    /// `urscope run` leaves the timeline that `urscope export` writes, and says so. No reader of the directory mentions
+    /// it.
     fn a_run_leaves_its_merged_trace(adapter) {
         for (form, ending) in [(None, "fxt"), (Some("chrome"), "json")] {
             let test_run = TestRun::of("free_while_open", Release::R2026_2, adapter);

@@ -1,4 +1,5 @@
-//! `urscope calls --follow`, next to a real program: its calls are listed while it runs, each once, and in the end all of them.
+//! `urscope calls --follow`, next to a real program: its calls are listed while it runs, each once, and in the end all
+//! of them.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};

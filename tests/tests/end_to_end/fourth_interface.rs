@@ -1,5 +1,5 @@
-//! An interface is a folder in two crates and its lines in three lists: HIP is added to a copy of the sources, whose calls are then recorded,
-//! and judged by the rules, without any other change. A library of ours stands for AMD's.
+//! An interface is a folder in two crates and its lines in three lists: HIP is added to a copy of the sources, whose
+//! calls are then recorded, and judged by the rules, without any other change. A library of ours stands for AMD's.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process::Command};
@@ -9,8 +9,8 @@ use urscope_tests::repository;
 /// The crates that are copied.
 const CRATES: [&str; 5] = ["schema", "rules", "device/interface", "shim", "shim/preload"];
 
-/// Where the interfaces are listed, and the lines that add another one: those of the table, those of the shim, and the exported symbols, which
-/// not every interface has.
+/// Where the interfaces are listed, and the lines that add another one: those of the table, those of the shim, and the
+/// exported symbols, which not every interface has.
 const LISTS: [(&str, &[(&str, &str)]); 3] = [
     (
         "schema/src/api/mod.rs",

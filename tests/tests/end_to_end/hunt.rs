@@ -1,5 +1,5 @@
-//! Scenarios on the real runtime: generated programs, with one mistake or none, which `scripts/hunt` runs any number of, and the traces on
-//! the pages of the rules. Both are judged as the specifications say.
+//! Scenarios on the real runtime: generated programs, with one mistake or none, which `scripts/hunt` runs any number
+//! of, and the traces on the pages of the rules. Both are judged as the specifications say.
 
 use urscope_tests::hunt::{Mistake, Program, Script, Stage};
 use urscope_tests::{Outcome, apps, discovery, run};
@@ -124,8 +124,8 @@ const OTHERWISE: [(&str, &str, &str); 17] = [
     ("use-after-free", "Bad", "v1 returns success for what the driver refuses"),
 ];
 
-/// The traces on the pages of the rules. Those of a thing that no program in SYCL does are left out. Of those that both adapters can play, v1 has
-/// every third.
+/// The traces on the pages of the rules. Those of a thing that no program in SYCL does are left out. Of those that both
+/// adapters can play, v1 has every third.
 fn traces_of_rules_happen(stage: Stage, at_least: usize) {
     let happens = |rule: &str, trace: &str, scenario: &str| {
         let on_v1 = |why: &str| why.starts_with("v1");
@@ -159,8 +159,8 @@ fn traces_of_rules_happen(stage: Stage, at_least: usize) {
             assert!(outcome.code <= most, "{trace} trace of {rule}: {}\n{scenario}", outcome.stderr);
             let report = outcome.report();
             let found = report.violations().into_iter().filter_map(|it| it.split_once(' ').map(|it| it.1.to_owned()));
-            // Handles that are not put outlive their memory, and what lies beside memory in a pool is the adapter's choice.
-            // What a call that fails changes is a part of some rules.
+            // Handles that are not put outlive their memory, and what lies beside memory in a pool is the adapter's
+            // choice. What a call that fails changes is a part of some rules.
             let is_refused = |it: &String| it == "refused-call" && trace == "Good";
             let not_put = ["lost-handles", "unreturned-gets"].contains(&rule.as_str());
             let beside =

@@ -18,7 +18,8 @@ fn run(program: &str, adapter: Adapter, form: &str) -> TestRun {
     TestRun::of(program, Release::R2026_2, adapter).env("URSCOPE_FORMAT", form)
 }
 
-/// The inner calls of a trace: each with the function that it is inside of. Checks that it is inside of it, on its thread.
+/// The inner calls of a trace: each with the function that it is inside of. Checks that it is inside of it, on its
+/// thread.
 fn inner(trace: &Trace) -> Vec<(String, String)> {
     let of = |record: &Value, field: &str| record[field].as_str().expect("a text").to_owned();
     let mut open: BTreeMap<u64, Vec<Value>> = BTreeMap::new();

@@ -1,6 +1,8 @@
-//! What a package installs works wherever it lies: the tree of `scripts/stage_tree.py`, here with the programs that the tests run.
+//! What a package installs works wherever it lies: the tree of `scripts/stage_tree.py`, here with the programs that the
+//! tests run.
 //!
-//! That the packages hold this tree, and that their removal leaves nothing, is tested in `python/tests/test_packages.py`.
+//! That the packages hold this tree, and that their removal leaves nothing, is tested in
+//! `python/tests/test_packages.py`.
 
 use std::path::{Path, PathBuf};
 use std::{fs, os::unix::fs::symlink, process::Command, time::Duration};

@@ -1,5 +1,5 @@
-//! Signal handlers, cancelled threads, small stacks, and forks that the C library does not announce: the program does what it
-//! does without urscope, on one adapter in the Chrome form of the trace and on the other in the binary form.
+//! Signal handlers, cancelled threads, small stacks, and forks that the C library does not announce: the program does
+//! what it does without urscope, on one adapter in the Chrome form of the trace and on the other in the binary form.
 
 use std::collections::BTreeSet;
 

@@ -94,8 +94,8 @@ on_both_adapters! {
         assert_eq!((report.verdict(), report.violations()), ("clean", vec![]), "{report:#?}");
     }
 
-    /// With immediate lists, and with regular ones that a queue executes. What the v1 adapter does with the device's engine for copies
-    /// is in its log.
+    /// With immediate lists, and with regular ones that a queue executes. What the v1 adapter does with the device's
+    /// engine for copies is in its log.
     fn kernels_and_copies_are_in_order_over_the_engines(adapter) {
         for lists in ["1", "0"] {
             let run = TestRun::of("kernels copies", Release::R2026_2, adapter).with_engine().option("--no-check");

@@ -88,8 +88,8 @@ fn a_killed_producer_is_not_accused() {
     }
 }
 
-/// A server keeps the memory of clients that are killed, or closes it when a client is gone. Each client has made its last call before
-/// its memory is opened.
+/// A server keeps the memory of clients that are killed, or closes it when a client is gone. Each client has made its
+/// last call before its memory is opened.
 const SERVER: &str = r#"
 import ctypes, os, signal, socket, sys, time
 mode, size = sys.argv[1], int(sys.argv[2]) << 20

@@ -51,8 +51,8 @@ fn every_rank_may_have_a_directory_of_its_own() {
     }
 }
 
-/// Runs two ranks, of which each has an urscope of its own that writes into these traces: `mpiexec urscope run -- app`. Returns the exit
-/// code, and what was written to standard error.
+/// Runs two ranks, of which each has an urscope of its own that writes into these traces: `mpiexec urscope run -- app`.
+/// Returns the exit code, and what was written to standard error.
 fn each_rank_under_urscope(
     launcher_at: usize,
     adapter: Adapter,

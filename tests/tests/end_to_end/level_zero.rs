@@ -141,7 +141,8 @@ fn a_wait_that_nobody_is_left_to_end_is_noted() {
     assert_eq!(run("event-signalled-late").report().violations(), [""; 0]);
 }
 
-/// Where a handle does not name its exporter, all but the bytes as they were got are opened as before, and judged alike.
+/// Where a handle does not name its exporter, all but the bytes as they were got are opened as before, and judged
+/// alike.
 #[test]
 fn handles_of_older_drivers_are_judged_alike() {
     for (case, expected) in
@@ -216,7 +217,8 @@ fn the_command_that_still_uses_the_memory_is_named() {
     }
 }
 
-/// The second place is that of the append. The software device keeps the mapping for the list, so a new one has another address.
+/// The second place is that of the append. The software device keeps the mapping for the list, so a new one has another
+/// address.
 #[test]
 fn a_list_that_is_executed_after_the_end_is_found_with_its_append() {
     for (case, code, ended) in [
@@ -359,8 +361,8 @@ fn a_real_loader_and_its_layers_show_each_call_once() {
     }
 }
 
-/// A loader with several drivers calls through the tables that the handles begin with. No such loader can be had from Debian, so a small
-/// program calls as that one does, and a small driver has such handles.
+/// A loader with several drivers calls through the tables that the handles begin with. No such loader can be had from
+/// Debian, so a small program calls as that one does, and a small driver has such handles.
 #[test]
 fn a_driver_is_watched_through_the_tables_behind_its_handles() {
     let driver = apps::executable("ze_table_driver.so", Release::R2026_2);

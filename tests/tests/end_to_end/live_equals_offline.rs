@@ -1,5 +1,5 @@
-//! For every program: what the validation layer finds in a process while it runs equals what the judge finds in the trace of
-//! that process.
+//! For every program: what the validation layer finds in a process while it runs equals what the judge finds in the
+//! trace of that process.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,8 +51,9 @@ fn by_judge() -> BTreeSet<String> {
     rules
 }
 
-/// What the judge finds in the trace of one process alone. For a process that was killed, or became another program, it leaves out what the
-/// process left behind, because the layer could not report that: when an `exec` begins, it may still fail.
+/// What the judge finds in the trace of one process alone. For a process that was killed, or became another program, it
+/// leaves out what the process left behind, because the layer could not report that: when an `exec` begins, it may
+/// still fail.
 fn judged(trace: &Trace) -> Found {
     let ended = run::urscope(&["check", "--format", "json", trace.path.to_str().expect("a path in UTF-8")]);
     let report = Report::parse(&ended.stdout);
@@ -82,8 +83,9 @@ fn judged(trace: &Trace) -> Found {
     found
 }
 
-/// Checks that what was found in each process of a run while it ran is what the judge finds in its trace. Returns how many processes were
-/// compared, and how many kinds of violations they have. Where nothing was found either way, there is nothing to compare.
+/// Checks that what was found in each process of a run while it ran is what the judge finds in its trace. Returns how
+/// many processes were compared, and how many kinds of violations they have. Where nothing was found either way, there
+/// is nothing to compare.
 pub(crate) fn same_while_it_runs(way: &str, outcome: &Outcome) -> (usize, usize) {
     let traces = outcome.traces();
     let found: Vec<Found> = traces.iter().map(live).collect();

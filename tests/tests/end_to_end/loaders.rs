@@ -87,8 +87,8 @@ fn a_loader_that_is_out_of_reach_is_reported() {
     }
 }
 
-/// The adapter means its own functions when it calls them; the dynamic loader would have it call urscope's. With `-Bsymbolic` it calls its own
-/// in any case.
+/// The adapter means its own functions when it calls them; the dynamic loader would have it call urscope's. With
+/// `-Bsymbolic` it calls its own in any case.
 #[test]
 fn an_adapter_with_visible_symbols_calls_its_own_functions() {
     let folder = tempfile::tempdir().expect("no temporary folder");

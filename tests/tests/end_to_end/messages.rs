@@ -1,11 +1,12 @@
-//! What users read never sends them to a file that they have not got: only the repository has its documents and scripts.
+//! What users read never sends them to a file that they have not got: only the repository has its documents and
+//! scripts.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use urscope_tests::{artefacts, files_below, repository};
 
-/// Files of the repository by their paths from its root: those in folders but sources in Rust, whose names are in messages of panics,
-/// and the documents in the root.
+/// Files of the repository by their paths from its root: those in folders but sources in Rust, whose names are in
+/// messages of panics, and the documents in the root.
 fn files() -> BTreeSet<String> {
     let named = |path: PathBuf| {
         let name = path.strip_prefix(repository()).expect("it is in the repository").to_string_lossy().into_owned();

@@ -1,4 +1,5 @@
-//! Communication libraries that share device memory through Level Zero itself: right in their data, clean, and guilty with a mistake.
+//! Communication libraries that share device memory through Level Zero itself: right in their data, clean, and guilty
+//! with a mistake.
 
 use std::collections::BTreeMap;
 

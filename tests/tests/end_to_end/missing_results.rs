@@ -1,4 +1,5 @@
-//! A fault of the runtime: the v1 adapter returns success from a get or an open that failed, without setting the result.
+//! A fault of the runtime: the v1 adapter returns success from a get or an open that failed, without setting the
+//! result.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun};
 

@@ -1,4 +1,5 @@
-//! Processes of a run that leave no trace, or whose trace is not where urscope looks: the run is never clean, and the verdict names them.
+//! Processes of a run that leave no trace, or whose trace is not where urscope looks: the run is never clean, and the
+//! verdict names them.
 
 use std::path::PathBuf;
 
@@ -8,8 +9,8 @@ fn program(name: &str) -> PathBuf {
     apps::executable(name, Release::R2026_2)
 }
 
-/// Runs a script as two users. `$CLEAN` and `$FAULTY` are programs, of which the second one frees memory that is open. `judged NAME CODE TEXT` says
-/// what urscope must have ended with and written to `out`.
+/// Runs a script as two users. `$CLEAN` and `$FAULTY` are programs, of which the second one frees memory that is open.
+/// `judged NAME CODE TEXT` says what urscope must have ended with and written to `out`.
 #[track_caller]
 fn holds(script: &str) {
     let judged = r#"
@@ -157,7 +158,8 @@ END
     );
 }
 
-/// Tells the socket of a run, whose name everybody can read, what another user wants it to believe. It is given the name of the run, too.
+/// Tells the socket of a run, whose name everybody can read, what another user wants it to believe. It is given the
+/// name of the run, too.
 const FORGE: &str = r#"
 cd "$VICTIM_FOLDER"
 cat >forge.py <<'END'

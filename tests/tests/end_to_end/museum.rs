@@ -1,4 +1,5 @@
-//! Small programs after public reports of bugs: each is found under its rule, where it happens, and is clean when it is fixed.
+//! Small programs after public reports of bugs: each is found under its rule, where it happens, and is clean when it is
+//! fixed.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! Others that stand in the process beside urscope: sanitizers, a filter of system calls, allocators, profilers, libraries that wrap
-//! functions of the C library or `dlsym`, and another urscope.
+//! Others that stand in the process beside urscope: sanitizers, a filter of system calls, allocators, profilers,
+//! libraries that wrap functions of the C library or `dlsym`, and another urscope.
 
 use std::path::{Path, PathBuf};
 use std::{fs, process::Command};
@@ -30,7 +30,8 @@ fn a_program_with_address_sanitizer_starts_and_is_traced() {
     assert_eq!(traced.report().verdict(), "clean", "{}", traced.stderr);
 }
 
-/// ThreadSanitizer does not know the atomic instructions of a library that it has not compiled, but sees each memcpy(3) there.
+/// ThreadSanitizer does not know the atomic instructions of a library that it has not compiled, but sees each memcpy(3)
+/// there.
 #[test]
 fn a_program_with_thread_sanitizer_gets_no_report_about_urscope() {
     let folder = tempfile::tempdir().expect("no temporary folder");
@@ -154,7 +155,8 @@ fn a_wrapper_that_is_gone_at_the_end_is_not_called() {
     assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
 }
 
-/// What is preloaded together, and the variables that it needs. `{lib}` is the folder of Debian's libraries, `{tmp}` one for the test.
+/// What is preloaded together, and the variables that it needs. `{lib}` is the folder of Debian's libraries, `{tmp}`
+/// one for the test.
 const NEIGHBOURS: [(&str, &[(&str, &str)]); 11] = [
     ("{lib}/x86_64-linux-gnu/libjemalloc.so.2", &[]),
     ("{lib}/x86_64-linux-gnu/libtcmalloc.so.4", &[]),

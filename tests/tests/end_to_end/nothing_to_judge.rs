@@ -33,7 +33,8 @@ fn a_program_that_fails_keeps_its_exit_code() {
     assert_eq!(outcome.code, 7, "{}", outcome.stderr);
 }
 
-/// Two ranks that end by a signal, of an instruction that no processor has or of another process, before they have loaded anything.
+/// Two ranks that end by a signal, of an instruction that no processor has or of another process, before they have
+/// loaded anything.
 fn ranks_that_die(signals: &str, options: &[&str]) -> Outcome {
     let dies = "import os, signal, sys, time; time.sleep(2); os.kill(os.getpid(), int(sys.argv[1 + int(os.environ['PMI_RANK'])]))";
     let python = Release::R2026_2.python();

@@ -1,5 +1,5 @@
-//! Processes that take from their trace what it needs, and those in which it could do harm: what is lost is counted and not judged,
-//! every process ends, and nothing of the program is changed.
+//! Processes that take from their trace what it needs, and those in which it could do harm: what is lost is counted and
+//! not judged, every process ends, and nothing of the program is changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -89,7 +89,8 @@ fn memory_that_is_released_while_another_has_it_open_stays_as_it_was() {
     assert_counts(&outcome, &traces, [(GET, 1), (PUT, 1), (OPEN, 1), (CLOSE, 1)]);
 }
 
-/// The process dies of the copy, at the latest when it waits for it. Before, it has mapped the memory at the address a second time.
+/// The process dies of the copy, at the latest when it waits for it. Before, it has mapped the memory at the address a
+/// second time.
 #[test]
 fn a_copy_to_what_was_unmapped_is_found() {
     let scenario = "p: physical a ipc\np: get-physical a -> h\nc: open-physical h -> m\nc: map m -> v\nc: unmap v\n\

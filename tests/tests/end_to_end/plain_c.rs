@@ -1,4 +1,5 @@
-//! A program in plain C: two processes share all three kinds through the UR loader, with the adapter and with our backend.
+//! A program in plain C: two processes share all three kinds through the UR loader, with the adapter and with our
+//! backend.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, record_fields};
 

@@ -8,8 +8,8 @@ use urscope_tests::{Adapter, Release, TestRun, apps, repository};
 use Runs::{Cases, Kernels, Library, Listed, Once, With};
 use Shares::{AllKinds, Memory};
 
-/// What a program shares. The v1 adapter shares memory only. It records no graphs natively either: a program that needs that stands with those
-/// that share all kinds.
+/// What a program shares. The v1 adapter shares memory only. It records no graphs natively either: a program that needs
+/// that stands with those that share all kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shares {
     Memory,

@@ -58,7 +58,8 @@ fn line(side: &Value) -> String {
     source.lines().nth(number as usize - 1).expect("it has that line").trim().to_owned()
 }
 
-/// The program has these findings, and the one with the rule's name is at that line of Python, and with the other side at that one.
+/// The program has these findings, and the one with the rule's name is at that line of Python, and with the other side
+/// at that one.
 fn assert_finds(rule: &str, adapter: Adapter, expected: &[&str], here: &str, there: Option<&str>) {
     assert_mistake(rule, rule, adapter, expected, (here, there));
 }
@@ -131,7 +132,8 @@ on_both_adapters! {
         }
     }
 
-    /// All of this over urscope's own backend, without and with urscope in the processes; two processes on v1, and the rest on v2.
+    /// All of this over urscope's own backend, without and with urscope in the processes; two processes on v1, and the
+    /// rest on v2.
     fn the_runtime_2025_3_shares_memory_too(adapter) {
         let all = [
             ("test_two_processes.py", 6, &["note open-in-producer"][..]),
@@ -171,7 +173,8 @@ on_both_adapters! {
         assert_eq!(line(&finding["other"]), "handle.close()");
     }
 
-    /// By its UUID. Bytes alone do not tell the device: a peer opens them, as a note of urscope says, and a device that is none refuses.
+    /// By its UUID. Bytes alone do not tell the device: a peer opens them, as a note of urscope says, and a device that
+    /// is none refuses.
     fn memory_is_opened_on_the_device_that_it_is_on(adapter) {
         let outcome = python("test_devices.py", adapter).env("ZE_SOFT_DEVICES", "2").run();
         assert_passed(&outcome, 6);
@@ -336,7 +339,8 @@ fn the_command_is_used_from_python() {
     assert_passed(&run.limit(Duration::from_mins(5)).run(), 6);
 }
 
-/// What `scripts/make_packages.py` makes, from small files in the place of the programs, and the recipes for other tools.
+/// What `scripts/make_packages.py` makes, from small files in the place of the programs, and the recipes for other
+/// tools.
 #[test]
 fn the_packages_are_the_same_each_time_and_leave_nothing_behind() {
     let test = folder().join("tests/test_packages.py");

@@ -51,7 +51,8 @@ fn a_missing_tool_is_named_with_the_command_that_installs_it() {
     assert!(complaint.lines().count() == 1 && complaint.contains("nodejs npm"), "{complaint}");
 }
 
-/// The sessions of the documents call scripts through a link. Each would compile every program anew if its path were another.
+/// The sessions of the documents call scripts through a link. Each would compile every program anew if its path were
+/// another.
 #[test]
 fn a_program_is_compiled_once_also_through_a_link() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,5 @@
-//! The software device as a CUDA driver answers as the driver does, and the programs that share through it are right in their data.
+//! The software device as a CUDA driver answers as the driver does, and the programs that share through it are right in
+//! their data.
 
 use std::{fs, process::Command};
 
@@ -7,7 +8,8 @@ use urscope_tests::{Outcome, Release, TestRun};
 /// A program that is linked with the driver.
 const PROGRAM: &str = "cuda_sharing";
 
-/// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was read.
+/// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was
+/// read.
 pub(crate) const CASES: [(&str, &[&str]); 79] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),

@@ -1,5 +1,5 @@
-//! `urscope top` in a terminal, next to a real program: it shows the process, what it holds and its violation, follows it to
-//! its end, and restores the terminal whatever ends it.
+//! `urscope top` in a terminal, next to a real program: it shows the process, what it holds and its violation, follows
+//! it to its end, and restores the terminal whatever ends it.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -1,4 +1,5 @@
-//! A process may be killed between any two of the stores that write a record of the Chrome form. Perfetto loads what is left each time.
+//! A process may be killed between any two of the stores that write a record of the Chrome form. Perfetto loads what is
+//! left each time.
 
 use std::{fs, path::PathBuf};
 
@@ -34,8 +35,8 @@ fn a_record_torn_at_any_store_costs_only_itself() {
         }
     }
     assert!(torn.len() > 100, "only {} places to tear", torn.len());
-    // Loading takes a while, so this is a sample of the places, at a different offset in each record. The analyzer's own tests read a trace
-    // that ends at any byte.
+    // Loading takes a while, so this is a sample of the places, at a different offset in each record. The analyzer's
+    // own tests read a trace that ends at any byte.
     let spread: Vec<PathBuf> = torn.iter().step_by(torn.len() / 60).cloned().collect();
     for opinion in perfetto::opinions(&spread, &[]) {
         opinion.assert_ok();

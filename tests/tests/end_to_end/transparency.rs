@@ -162,7 +162,8 @@ fn a_trace_is_private_whatever_the_mask_is() {
     }
 }
 
-/// A trace shows no word of the command line but the first unless it is asked for, and a report does not show it at all.
+/// A trace shows no word of the command line but the first unless it is asked for, and a report does not show it at
+/// all.
 #[test]
 fn a_secret_of_the_command_line_stays_where_it_is() {
     let run = |how: Option<&str>| {

@@ -62,7 +62,8 @@ violations! {
     memory_that_is_opened_twice_from_the_same_bytes: "mistakes reopened_buffer", ["error freed-while-open"];
 }
 
-/// Checks that a finding names a process and a call that are in the traces, and the only line of the program with `text`.
+/// Checks that a finding names a process and a call that are in the traces, and the only line of the program with
+/// `text`.
 pub(crate) fn is_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
     let place = &finding["process"];
     let traces = outcome.traces();

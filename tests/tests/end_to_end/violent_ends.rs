@@ -1,5 +1,6 @@
-//! Processes that are killed, forked, limited, filled and interrupted at random moments: no call that returned is missing in a
-//! trace, no trace is unreadable, and nothing is found that nobody did. `scripts/fire` runs any number of them.
+//! Processes that are killed, forked, limited, filled and interrupted at random moments: no call that returned is
+//! missing in a trace, no trace is unreadable, and nothing is found that nobody did. `scripts/fire` runs any number of
+//! them.
 
 use urscope_tests::violence::{Batch, Crowd, Stage};
 

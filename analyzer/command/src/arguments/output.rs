@@ -38,7 +38,8 @@ fn name<F: FileFormat>(format: F) -> String {
     format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// Refuses a file name whose extension is that of another format, or of none. A name without an extension is one for each format.
+/// Refuses a file name whose extension is that of another format, or of none. A name without an extension is one for
+/// each format.
 fn check_extension<F: FileFormat>(format: F, file: &Path) -> Result<(), String> {
     let Some(extension) = file.extension().map(|extension| extension.to_string_lossy().to_lowercase()) else {
         return Ok(());

@@ -10,22 +10,23 @@ use super::{Device, VerdictArguments, WindowArguments};
 
 /// Run a program and everything it starts, trace it, then analyze the traces.
 ///
-/// The program is not changed and need not be rebuilt: LD_PRELOAD loads the library liburscope.so into it and into all processes
-/// that it starts. Its input and output are not touched; urscope writes its report to standard error, after the program has ended.
+/// The program is not changed and need not be rebuilt: LD_PRELOAD loads the library liburscope.so into it and into all
+/// processes that it starts. Its input and output are not touched; urscope writes its report to standard error, after
+/// the program has ended.
 ///
-/// The traces have the binary form, unless URSCOPE_FORMAT chooses another one. Beside them, urscope writes merged.json, a timeline of all
-/// processes for Perfetto, as `urscope export` does. For a run of more than 100,000 calls or 1,000 processes, it prints the command that
-/// does it.
+/// The traces have the binary form, unless URSCOPE_FORMAT chooses another one. Beside them, urscope writes merged.json,
+/// a timeline of all processes for Perfetto, as `urscope export` does. For a run of more than 100,000 calls or 1,000
+/// processes, it prints the command that does it.
 ///
-/// The program only records: what it did is judged at its end. With --verbose, URSCOPE_VALIDATE=on or URSCOPE_ON_ERROR, the rules are
-/// checked while it runs, too.
+/// The program only records: what it did is judged at its end. With --verbose, URSCOPE_VALIDATE=on or URSCOPE_ON_ERROR,
+/// the rules are checked while it runs, too.
 ///
-/// Under an MPI launcher there may be one urscope for all ranks (`urscope run -- mpiexec -n 2 ./app`) or one for each of them (`mpiexec -n 2
-/// urscope run -- ./app`). In the second case the ranks on a host share a directory, and the last one to end judges all of them, unless --dir
-/// names another directory for each rank (%r).
+/// Under an MPI launcher there may be one urscope for all ranks (`urscope run -- mpiexec -n 2 ./app`) or one for each
+/// of them (`mpiexec -n 2 urscope run -- ./app`). In the second case the ranks on a host share a directory, and the
+/// last one to end judges all of them, unless --dir names another directory for each rank (%r).
 ///
-/// If processes that the program started are still running when it ends, urscope waits for them. Ctrl-C or --wait-for-children ends the
-/// waiting.
+/// If processes that the program started are still running when it ends, urscope waits for them. Ctrl-C or
+/// --wait-for-children ends the waiting.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "urscope run [OPTIONS] -- <PROGRAM> [ARGUMENTS]...",
@@ -44,22 +45,24 @@ use super::{Device, VerdictArguments, WindowArguments};
         trace, URSCOPE_QUIET=1 suppresses messages unless there is a problem."
 )]
 pub(crate) struct RunArguments {
-    /// The device that the program finds: the GPU of this machine, or a device in software, which needs no GPU and no driver.
+    /// The device that the program finds: the GPU of this machine, or a device in software, which needs no GPU and no
+    /// driver.
     #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
     pub(crate) device: Device,
 
-    /// The directory for the traces; created if it does not exist. Traces of earlier runs in it are kept and not analyzed
-    /// again. In the name, %h is this host, %p this process and %r its rank under an MPI launcher. [default: $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
+    /// The directory for the traces; created if it does not exist. Traces of earlier runs in it are kept and not
+    /// analyzed again. In the name, %h is this host, %p this process and %r its rank under an MPI launcher. [default:
+    /// $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Trace only these ranks of an MPI job, as in `0,3-5`; the others run without urscope. What they do with memory that is shared with
-    /// them is not known, so such a run is judged in part at best.
+    /// Trace only these ranks of an MPI job, as in `0,3-5`; the others run without urscope. What they do with memory
+    /// that is shared with them is not known, so such a run is judged in part at best.
     #[arg(long, value_name = "RANKS", default_value_t, hide_default_value = true, conflicts_with = "no_shim")]
     pub(crate) ranks: Ranks,
 
-    /// Record also the calls of Level Zero that the runtime makes inside of calls that share something. They are shown below these, and
-    /// not judged.
+    /// Record also the calls of Level Zero that the runtime makes inside of calls that share something. They are shown
+    /// below these, and not judged.
     #[arg(long, conflicts_with = "no_shim")]
     pub(crate) inner_calls: bool,
 
@@ -67,12 +70,13 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) no_shim: bool,
 
-    /// Trace only. The traces are not read, so there is no merged.json either: `urscope check` and `urscope export` do it later.
+    /// Trace only. The traces are not read, so there is no merged.json either: `urscope check` and `urscope export` do
+    /// it later.
     #[arg(long)]
     pub(crate) no_check: bool,
 
-    /// Wait at most this long for processes that the program started and that are still running when it ends. Then their traces are judged
-    /// as far as they are written. [default: until they end]
+    /// Wait at most this long for processes that the program started and that are still running when it ends. Then
+    /// their traces are judged as far as they are written. [default: until they end]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait_for_children: Option<u32>,
 

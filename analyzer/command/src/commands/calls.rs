@@ -13,10 +13,12 @@ use crate::arguments::{Choice, PlainFormat, QuestionArguments, one_of};
 use crate::input::chosen;
 use crate::output::{look, written};
 
-/// List the sharing calls of all processes in order, one line each: when, which process, its arguments, answers and result.
+/// List the sharing calls of all processes in order, one line each: when, which process, its arguments, answers and
+/// result.
 ///
-/// A call is listed when it has returned. Calls that never returned come last. Indented are the calls of Level Zero that the runtime made
-/// inside of one of Unified Runtime, below that one, if the run recorded them (`urscope run --inner-calls`).
+/// A call is listed when it has returned. Calls that never returned come last. Indented are the calls of Level Zero
+/// that the runtime made inside of one of Unified Runtime, below that one, if the run recorded them (`urscope run
+/// --inner-calls`).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope calls urscope-traces/app-1\n  \

@@ -9,9 +9,10 @@ use crate::{doctor, output::answer};
 
 /// Check whether urscope works on this machine, and what to do if it does not.
 ///
-/// Searches for the SYCL runtime, its adapters and the Level Zero loader. Tests whether one process can take a file descriptor
-/// from another one (pidfd_getfd), because this is how memory is shared between processes. With a program, also examines how that would
-/// run: whether urscope can be loaded into it, which libraries it would get, and what its call stacks would show. It is not run.
+/// Searches for the SYCL runtime, its adapters and the Level Zero loader. Tests whether one process can take a file
+/// descriptor from another one (pidfd_getfd), because this is how memory is shared between processes. With a program,
+/// also examines how that would run: whether urscope can be loaded into it, which libraries it would get, and what its
+/// call stacks would show. It is not run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope doctor\n  \

@@ -16,9 +16,9 @@ use crate::shell::quoted;
 
 /// Show, write or run a small program with one mistake.
 ///
-/// The programs share memory of a GPU between two processes through SYCL. Each makes one mistake that a rule finds; its first lines say
-/// which. Python needs dpctl: `pip install 'urscope[dpctl]'`. C++ needs a C++ compiler, such as g++, and the headers of a SYCL runtime of
-/// release 2026.2 or later, which come with dpctl, too.
+/// The programs share memory of a GPU between two processes through SYCL. Each makes one mistake that a rule finds; its
+/// first lines say which. Python needs dpctl: `pip install 'urscope[dpctl]'`. C++ needs a C++ compiler, such as g++,
+/// and the headers of a SYCL runtime of release 2026.2 or later, which come with dpctl, too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope example                             the programs\n  \

@@ -14,12 +14,12 @@ use crate::{arguments::TraceArguments, input, output::complain};
 
 /// Write a timeline of all processes for Perfetto, or tables of the run.
 ///
-/// In a timeline, each call is a slice of its thread. Each handle from get to put and each opening from open to close is a slice
-/// of its own. Arrows lead from a get to every open of its data and on to the close. Live handles, pinned bytes and descriptors
-/// are counters. Findings are shown where they happened, with both call stacks.
+/// In a timeline, each call is a slice of its thread. Each handle from get to put and each opening from open to close
+/// is a slice of its own. Arrows lead from a get to every open of its data and on to the close. Live handles, pinned
+/// bytes and descriptors are counters. Findings are shown where they happened, with both call stacks.
 ///
-/// The tables are calls, handles, findings and processes. They have the column `process` in common. A column whose name ends with
-/// `_ns` holds a time in nanoseconds.
+/// The tables are calls, handles, findings and processes. They have the column `process` in common. A column whose name
+/// ends with `_ns` holds a time in nanoseconds.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope export urscope-traces/app-1 -o run.json.gz\n  \
@@ -27,12 +27,13 @@ use crate::{arguments::TraceArguments, input, output::complain};
         urscope export urscope-traces/app-1 --format parquet -o tables\n\n\
         Exit codes: 0 written, 2 not written.")]
 pub(crate) struct ExportArguments {
-    /// The format. [default: perfetto if the name of the file ends with .pftrace or .perfetto-trace (and .gz), else chrome]
+    /// The format. [default: perfetto if the name of the file ends with .pftrace or .perfetto-trace (and .gz), else
+    /// chrome]
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
 
-    /// The file to write, compressed if its name ends with .gz; for tables, the directory. The format may stand before it, as in
-    /// `parquet=tables`.
+    /// The file to write, compressed if its name ends with .gz; for tables, the directory. The format may stand before
+    /// it, as in `parquet=tables`.
     #[arg(short, long, value_name = "[FORMAT=]FILE|FOLDER")]
     output: String,
 
@@ -61,8 +62,8 @@ enum ExportFormat {
 const EXTENSIONS: [(&str, ExportFormat); 3] =
     [("json", ExportFormat::Chrome), ("pftrace", ExportFormat::Perfetto), ("perfetto-trace", ExportFormat::Perfetto)];
 
-/// The format and the path that an output names, with the format that `--format` names. A name with an unknown extension is refused, and so
-/// is one with that of another format.
+/// The format and the path that an output names, with the format that `--format` names. A name with an unknown
+/// extension is refused, and so is one with that of another format.
 fn target(output: &str, format: Option<ExportFormat>) -> Result<(ExportFormat, PathBuf), String> {
     let before =
         output.split_once('=').and_then(|(name, path)| Some((ExportFormat::from_str(name, false).ok()?, path)));

@@ -11,9 +11,9 @@ use crate::{input::chosen, output::answer};
 
 /// List which process holds which object: all memory and events with handle data that is not put, or with openings.
 ///
-/// Shows the exporter, the processes that have the object open, how often and since when, the calls that wait for an event, and
-/// the bytes that are pinned. For a process that has ended, the state is the one at its end; for a process that runs, the current
-/// one. --at selects another moment.
+/// Shows the exporter, the processes that have the object open, how often and since when, the calls that wait for an
+/// event, and the bytes that are pinned. For a process that has ended, the state is the one at its end; for a process
+/// that runs, the current one. --at selects another moment.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope holders urscope-traces/app-1\n  \

@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand.
 //!
-//! Each file defines its arguments and calls the module that does the work. No other module of the crate may depend on this one.
+//! Each file defines its arguments and calls the module that does the work. No other module of the crate may depend on
+//! this one.
 
 mod calls;
 mod check;
@@ -33,9 +34,9 @@ use crate::{doctor::probe, profile::Profile, program::NoProgram};
 
 /// Finds errors of programs that share GPU memory and events between processes.
 ///
-/// urscope records how unmodified programs get, put, open and close IPC handles, in one trace per process that Perfetto can open.
-/// It analyzes all processes of a run together, and finds handles and mappings that are leaked, closed twice, or freed while
-/// another process has them open.
+/// urscope records how unmodified programs get, put, open and close IPC handles, in one trace per process that Perfetto
+/// can open. It analyzes all processes of a run together, and finds handles and mappings that are leaked, closed twice,
+/// or freed while another process has them open.
 #[derive(Debug, Parser)]
 #[command(
     name = "urscope",
@@ -68,7 +69,8 @@ struct Cli {
     #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
     profile: Option<PathBuf>,
 
-    /// The interpreter that the Python package runs in. `run` gives it a program that is a script or a module, and `example` uses it.
+    /// The interpreter that the Python package runs in. `run` gives it a program that is a script or a module, and
+    /// `example` uses it.
     #[arg(long, value_name = "PROGRAM", hide = true)]
     interpreter: Option<PathBuf>,
 }

@@ -8,10 +8,11 @@ use urscope_analyzer::Options;
 use crate::input::{newest, refuse_a_parent};
 use crate::{arguments::PlainFormat, output::complain, top};
 
-/// Show a run in this terminal while it runs: processes, calls per second, shared objects, findings, and the largest holders.
+/// Show a run in this terminal while it runs: processes, calls per second, shared objects, findings, and the largest
+/// holders.
 ///
-/// The display is updated when the run grows, at most once a second, using at most 20 % of one CPU. Traces that appear later
-/// are included. A run that has ended is shown with its verdict. Press ? for the keys, q to quit.
+/// The display is updated when the run grows, at most once a second, using at most 20 % of one CPU. Traces that appear
+/// later are included. A run that has ended is shown with its verdict. Press ? for the keys, q to quit.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope top                                  the newest run in urscope-traces\n  \
@@ -33,7 +34,8 @@ pub(crate) struct TopArguments {
     #[arg(long, value_name = "DIR")]
     symbols: Vec<PathBuf>,
 
-    /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
+    /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest
+    /// directory in urscope-traces]
     #[arg(value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
 }

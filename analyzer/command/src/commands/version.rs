@@ -1,6 +1,7 @@
 //! `urscope --version`: the version, the commit if the build gives one, and the versions of the formats.
 //!
-//! `-V` prints the version alone. Nothing here reads the clock or the repository, so a build gives the same bytes again.
+//! `-V` prints the version alone. Nothing here reads the clock or the repository, so a build gives the same bytes
+//! again.
 
 use std::sync::LazyLock;
 

@@ -16,10 +16,12 @@ use crate::{
     window::Window,
 };
 
-/// Show a run in a browser: the verdict, which processes share what, the history of each handle, and the timeline in Perfetto.
+/// Show a run in a browser: the verdict, which processes share what, the history of each handle, and the timeline in
+/// Perfetto.
 ///
-/// The page is served on the loopback address only, and only under the printed address, which contains a random token. Nothing
-/// leaves this machine. The page is updated when the run grows, at most once a second, using at most 20 % of one CPU.
+/// The page is served on the loopback address only, and only under the printed address, which contains a random token.
+/// Nothing leaves this machine. The page is updated when the run grows, at most once a second, using at most 20 % of
+/// one CPU.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope view urscope-traces/app-1\n  \
@@ -40,11 +42,13 @@ pub(crate) struct ViewArguments {
     #[arg(long, value_name = "DIR")]
     symbols: Vec<PathBuf>,
 
-    /// A function of the program that is no call site, besides those that urscope.toml names. May be given several times.
+    /// A function of the program that is no call site, besides those that urscope.toml names. May be given several
+    /// times.
     #[arg(long, value_name = "FUNCTION")]
     wrapper: Vec<String>,
 
-    /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
+    /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest
+    /// directory in urscope-traces]
     #[arg(value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
 }

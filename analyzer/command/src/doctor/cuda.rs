@@ -1,7 +1,7 @@
 //! Checks Unified Runtime's CUDA adapter and NVIDIA's driver.
 //!
-//! What the adapter has and lacks is what its public sources say (intel/llvm, `unified-runtime/source/adapters/cuda`, as of August
-//! 2026: `memory.cpp` and `ur_interface_loader.cpp`). It does not come with the runtime.
+//! What the adapter has and lacks is what its public sources say (intel/llvm, `unified-runtime/source/adapters/cuda`,
+//! as of August 2026: `memory.cpp` and `ur_interface_loader.cpp`). It does not come with the runtime.
 
 use std::path::{Path, PathBuf};
 use std::{env, ffi::OsStr};

@@ -1,7 +1,8 @@
 //! Tests whether one process may take a descriptor from another one, and finds the cause if it may not.
 //!
-//! Three attempts distinguish the causes. A process may always take from itself, unless a system-call filter forbids it. It may
-//! take from its child if Yama allows it for descendants. Siblings are related as producers and consumers are.
+//! Three attempts distinguish the causes. A process may always take from itself, unless a system-call filter forbids
+//! it. It may take from its child if Yama allows it for descendants. Siblings are related as producers and consumers
+//! are.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{self, Child, Command, Stdio};

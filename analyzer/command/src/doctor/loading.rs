@@ -1,4 +1,5 @@
-//! Loads libraries as a program does, in a process of its own: one that lacks another library is useless, although its file is there.
+//! Loads libraries as a program does, in a process of its own: one that lacks another library is useless, although its
+//! file is there.
 
 #![allow(unsafe_code, reason = "libraries are loaded, whose initialization can do anything")]
 

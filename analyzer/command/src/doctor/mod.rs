@@ -1,7 +1,7 @@
 //! `urscope doctor`: checks whether programs that share memory between processes can be run and traced on this machine.
 //!
-//! Each check gathers facts, and a pure function makes a [`Line`] of them, so that tests can check the report about any machine.
-//! The doctor must not change anything on the machine.
+//! Each check gathers facts, and a pure function makes a [`Line`] of them, so that tests can check the report about any
+//! machine. The doctor must not change anything on the machine.
 
 mod cuda;
 mod environment;
@@ -37,8 +37,8 @@ pub(crate) struct Checkup {
     lines: Vec<Line>,
 }
 
-/// Checks the machine for programs that run on `device`, with the runtime in `runtime`, that of `program`, or where a program would find
-/// it. The error says why that program cannot be run.
+/// Checks the machine for programs that run on `device`, with the runtime in `runtime`, that of `program`, or where a
+/// program would find it. The error says why that program cannot be run.
 pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&OsStr>) -> Result<Checkup, String> {
     let program = program.map(program::gather).transpose()?;
     let of_program = program.as_ref().and_then(program::ProgramFacts::runtime).map(|folder| ("the program", folder));
@@ -67,8 +67,8 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
     Ok(Checkup { version: 1, able, lines })
 }
 
-/// The dispatcher of XPTI in the SYCL runtime that a program would find, as far as that can be known before it runs: where it is wanted, or
-/// where the runtime hides its adapters.
+/// The dispatcher of XPTI in the SYCL runtime that a program would find, as far as that can be known before it runs:
+/// where it is wanted, or where the runtime hides its adapters.
 pub(crate) fn dispatcher_of(program: &Program, is_wanted: bool) -> Option<PathBuf> {
     let places = match program::linked_runtime(program) {
         Some(folder) => search::places(Some(("the program", &folder))),

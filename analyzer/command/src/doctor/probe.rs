@@ -1,8 +1,8 @@
-//! What the doctor does in processes of its own: two pass a descriptor, of which one offers a file and the other takes it, and one loads
-//! libraries.
+//! What the doctor does in processes of its own: two pass a descriptor, of which one offers a file and the other takes
+//! it, and one loads libraries.
 //!
-//! libumf passes a producer's memory in the same way. Both processes are children of the doctor, because producers and consumers
-//! are siblings too, and the kernel allows more between parent and child.
+//! libumf passes a producer's memory in the same way. Both processes are children of the doctor, because producers and
+//! consumers are siblings too, and the kernel allows more between parent and child.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};

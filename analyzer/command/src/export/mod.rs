@@ -2,8 +2,8 @@
 //! counters and findings; or as tables.
 //!
 //! `timeline` converts the events of an analysis to the elements of `drawing`. `chrome` writes these as a Chrome trace,
-//! `perfetto` in Perfetto's own format. `tables` writes rows. Everything is written while the traces are read. Only what is alive may
-//! be kept, never the whole run.
+//! `perfetto` in Perfetto's own format. `tables` writes rows. Everything is written while the traces are read. Only
+//! what is alive may be kept, never the whole run.
 
 mod chrome;
 mod drawing;
@@ -42,8 +42,8 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-/// Writes the timeline of a run. Returns how many elements of each kind it has. A first analysis finds the findings and the wrappers, a
-/// second one draws.
+/// Writes the timeline of a run. Returns how many elements of each kind it has. A first analysis finds the findings and
+/// the wrappers, a second one draws.
 pub fn export(paths: &[PathBuf], options: &Options, form: Form, out: &mut dyn Write) -> Result<Written, ExportError> {
     let mut analysis = Analysis::run(paths, options, &mut ())?;
     let sites = CallSites::agreeing_with(&mut analysis, options);

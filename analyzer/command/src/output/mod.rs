@@ -105,8 +105,9 @@ pub(crate) fn set_color(color: Color) {
     let _ = COLOR.set(color);
 }
 
-/// Whether the output to a stream is coloured. Without `--color`: it is a terminal that can do it (`TERM` is not `dumb`), or
-/// `CLICOLOR_FORCE` is set (<https://bixense.com/clicolors>), and `NO_COLOR` is not set (<https://no-color.org>).
+/// Whether the output to a stream is coloured. Without `--color`: it is a terminal that can do it (`TERM` is not
+/// `dumb`), or `CLICOLOR_FORCE` is set (<https://bixense.com/clicolors>), and `NO_COLOR` is not set
+/// (<https://no-color.org>).
 pub(crate) fn wants_color(stream: &impl IsTerminal) -> bool {
     let color = COLOR.get().copied().unwrap_or_default();
     wants(color, stream.is_terminal(), |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))

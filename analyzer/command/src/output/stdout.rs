@@ -48,7 +48,8 @@ pub(crate) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), B
     })?)
 }
 
-/// Writes a judgement to all requested outputs, and returns its exit code. `view` is the command that shows the run, with its page.
+/// Writes a judgement to all requested outputs, and returns its exit code. `view` is the command that shows the run,
+/// with its page.
 pub(crate) fn judgement(
     judgement: Judgement,
     arguments: &VerdictArguments,

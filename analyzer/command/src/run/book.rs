@@ -1,8 +1,10 @@
-//! The book of a run: the processes that have urscope's library or make traces, what they tell, and what is seen of them.
+//! The book of a run: the processes that have urscope's library or make traces, what they tell, and what is seen of
+//! them.
 //!
-//! A process that is killed cannot record its end. The analysis needs it to decide whether the process still held a mapping when its owner
-//! freed the memory. And a run is only as well judged as its processes are traced: whoever has told of a trace, or has one as a look into
-//! its memory shows, must have it in the directory at the end ([`Book::close`]).
+//! A process that is killed cannot record its end. The analysis needs it to decide whether the process still held a
+//! mapping when its owner freed the memory. And a run is only as well judged as its processes are traced: whoever has
+//! told of a trace, or has one as a look into its memory shows, must have it in the directory at the end
+//! ([`Book::close`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -312,8 +314,8 @@ impl Book {
         self.written.add(&mut self.seen, line);
     }
 
-    /// Observes a last time, and compares what was seen with the traces that are there. A program that died of a signal is given as what there is to
-    /// write if it has made no trace.
+    /// Observes a last time, and compares what was seen with the traces that are there. A program that died of a signal
+    /// is given as what there is to write if it has made no trace.
     pub(super) fn close(mut self, death: Option<ProcessTimes>) -> Observation {
         self.observe(Woken::default());
         if let Some(death) = death {

@@ -25,7 +25,8 @@ pub(crate) fn descendants(of: u32) -> Vec<Descendant> {
     found
 }
 
-/// The numbers of all descendants of the process `of`. Where the kernel lists the children of each thread, only their files are read.
+/// The numbers of all descendants of the process `of`. Where the kernel lists the children of each thread, only their
+/// files are read.
 pub(super) fn numbers_below(of: u32) -> Vec<u32> {
     if !Path::new("/proc/thread-self/children").exists() {
         return descendants(of).into_iter().map(|descendant| descendant.pid).collect();

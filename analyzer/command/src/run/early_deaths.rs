@@ -1,6 +1,7 @@
 //! Which processes a signal ended before they made a trace: no trace tells of them.
 //!
-//! They are known from looks into /proc, so one that ends within milliseconds may be missed, unless it is the program itself.
+//! They are known from looks into /proc, so one that ends within milliseconds may be missed, unless it is the program
+//! itself.
 
 use std::ffi::{OsStr, OsString};
 use std::{fs, os::unix::ffi::OsStrExt as _};
@@ -14,8 +15,8 @@ pub(super) fn rank_of(pid: u32) -> EarlyDeath {
     EarlyDeath::of_rank(|name| value(&environment, name))
 }
 
-/// Whether the end of a process by a signal says why the run has too little to judge: of a rank each does. Other processes are ended by
-/// signals in correct programs, too, but not by those of an error.
+/// Whether the end of a process by a signal says why the run has too little to judge: of a rank each does. Other
+/// processes are ended by signals in correct programs, too, but not by those of an error.
 pub(super) fn matters(process: &EarlyDeath, signal: u32) -> bool {
     let of_an_error = [Signal::ILL, Signal::TRAP, Signal::ABORT, Signal::BUS, Signal::FPE, Signal::SEGV, Signal::SYS];
     signal != 0 && (process.rank.is_some() || of_an_error.iter().any(|it| it.as_raw().unsigned_abs() == signal))

@@ -1,4 +1,5 @@
-//! Which signal ended a process that this one did not start, and so cannot wait for; and which process is at the other end of a socket.
+//! Which signal ended a process that this one did not start, and so cannot wait for; and which process is at the other
+//! end of a socket.
 //!
 //! It has unsafe code: no safe function asks a pidfd, or a socket for one.
 
@@ -28,8 +29,8 @@ const EXIT: u64 = 1 << 3;
 /// `PIDFD_GET_INFO`.
 const GET_INFO: ioctl::Opcode = opcode::read_write::<PidfdInfo>(0xff, 11);
 
-/// The number of the signal that ended a process, or 0 if it ended by itself. `None` if that is not known: Linux tells it of a process
-/// that its parent has waited for since 6.15 only.
+/// The number of the signal that ended a process, or 0 if it ended by itself. `None` if that is not known: Linux tells
+/// it of a process that its parent has waited for since 6.15 only.
 pub(super) fn signal(pidfd: Option<impl AsFd>, pid: u32, start: u64) -> Option<u32> {
     // The parent may wait for it at any moment: before that /proc tells the status, and afterwards the pidfd.
     let status = of_zombie(pid, start).or_else(|| of_pidfd(pidfd?.as_fd()))?;
@@ -49,7 +50,8 @@ pub(super) fn peer(connection: BorrowedFd<'_>) -> Option<Peer> {
     ask(connection, libc::SO_PEERCRED, &mut peer).then_some(Peer { pid: peer.pid.unsigned_abs(), uid: peer.uid })
 }
 
-/// The pidfd of the process that made a connection. Linux gives it since 6.5, and after the process was waited for since 6.16.
+/// The pidfd of the process that made a connection. Linux gives it since 6.5, and after the process was waited for
+/// since 6.16.
 pub(super) fn peer_pidfd(connection: BorrowedFd<'_>) -> Option<OwnedFd> {
     let mut pidfd = -1_i32;
     let has_answered = ask(connection, libc::SO_PEERPIDFD, &mut pidfd);

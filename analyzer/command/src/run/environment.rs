@@ -122,7 +122,8 @@ impl Surroundings {
     }
 }
 
-/// A path for a variable of the program. The program may go to a directory where a relative one leads to files of another user.
+/// A path for a variable of the program. The program may go to a directory where a relative one leads to files of
+/// another user.
 fn absolute(path: &Path) -> Result<&OsStr, String> {
     let wrong = || format!("{} is not an absolute path, so no program can be started with it", path.display());
     if path.is_absolute() { Ok(path.as_os_str()) } else { Err(wrong()) }

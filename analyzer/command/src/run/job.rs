@@ -1,9 +1,10 @@
 //! The ranks of an MPI job of which each has an urscope of its own: `mpiexec urscope run -- ./app`.
 //!
-//! What one rank exports, another one opens, so a rank alone cannot be judged. The ranks of a job on one host therefore share a directory
-//! and the name of the run, and the last one to end judges all. They agree by a file in the directory: it has the name of the run, and a
-//! line for each rank, which it adds when it begins and changes when it ends, under a lock. What a rank has observed of its processes is in its line.
-//! Of an urscope that was killed, it is not known.
+//! What one rank exports, another one opens, so a rank alone cannot be judged. The ranks of a job on one host therefore
+//! share a directory and the name of the run, and the last one to end judges all. They agree by a file in the
+//! directory: it has the name of the run, and a line for each rank, which it adds when it begins and changes when it
+//! ends, under a lock. What a rank has observed of its processes is in its line. Of an urscope that was killed, it is
+//! not known.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
@@ -34,7 +35,8 @@ pub(crate) struct Job {
     pub(crate) name: String,
     /// The number of ranks on this host, where the launcher tells it.
     here: Option<usize>,
-    /// The number of ranks that may be on this host: that, or else of all ranks. `None` if Slurm, which has many hosts, does not tell it.
+    /// The number of ranks that may be on this host: that, or else of all ranks. `None` if Slurm, which has many hosts,
+    /// does not tell it.
     size: Option<usize>,
 }
 
@@ -65,7 +67,8 @@ impl Job {
         Some(Limit { cause: LimitCause::NotTraced, text })
     }
 
-    /// Adds this rank to those that have begun in the directory. The first one gives the job the name of its run, and the others take it.
+    /// Adds this rank to those that have begun in the directory. The first one gives the job the name of its run, and
+    /// the others take it.
     pub(crate) fn begin(self, folder: &Folder, run: &mut String) -> io::Result<Ranks> {
         let name = format!(".urscope-ranks-{}", self.name);
         let start = stat(process::id()).map_or(0, |stat| stat.start);
@@ -122,8 +125,9 @@ impl Ranks {
         self.folder.path().join(&self.name).display().to_string()
     }
 
-    /// Adds this rank to those that have ended, with what it has observed. Returns, if it was the last, how many there were; what they have
-    /// observed is added then. The error says why the ranks cannot agree, and what the others have observed is not known.
+    /// Adds this rank to those that have ended, with what it has observed. Returns, if it was the last, how many there
+    /// were; what they have observed is added then. The error says why the ranks cannot agree, and what the others have
+    /// observed is not known.
     pub(crate) fn end(&self, observed: &mut Observation) -> io::Result<Option<usize>> {
         let ended = self.wait_for_end(observed);
         if let Err(error) = &ended {
@@ -195,8 +199,9 @@ impl Ranks {
     }
 }
 
-/// The nearest ancestor of a process that has no rank in this variable, and its start: the launcher's process on this host. One whose
-/// environment cannot be read is no process of this user, and so no rank. A launcher in a batch script of Slurm has the script's rank.
+/// The nearest ancestor of a process that has no rank in this variable, and its start: the launcher's process on this
+/// host. One whose environment cannot be read is no process of this user, and so no rank. A launcher in a batch script
+/// of Slurm has the script's rank.
 fn launcher(of: u32, variable: &str) -> Option<(u32, u64)> {
     let mut pid = stat(of)?.parent;
     for _ in 0..1024 {

@@ -1,8 +1,8 @@
-//! Looks at the processes of a run from outside: which have urscope's library, whether that could make a trace, and which use a GPU without it,
-//! because something has taken LD_PRELOAD from their environment.
+//! Looks at the processes of a run from outside: which have urscope's library, whether that could make a trace, and
+//! which use a GPU without it, because something has taken LD_PRELOAD from their environment.
 //!
-//! The kernel does not tell an ordinary user of a descendant that starts, so they are looked for again and again. One that ends sooner is not
-//! seen.
+//! The kernel does not tell an ordinary user of a descendant that starts, so they are looked for again and again. One
+//! that ends sooner is not seen.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -25,7 +25,8 @@ const STAND_IN: &str = "liburscope_cuda.so";
 /// How long it is at least from one look to the next.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 
-/// The minimum ratio of a pause to the processor time of the look before it. What others took meanwhile, on a busy machine, does not count.
+/// The minimum ratio of a pause to the processor time of the look before it. What others took meanwhile, on a busy
+/// machine, does not count.
 const PAUSE: u32 = 20;
 
 /// A program that a process has begun to execute, and where its stack began then.
@@ -66,7 +67,8 @@ pub(super) struct Looks {
     library: OsString,
     /// Where the library has its state, from its beginning on; `None` of a library without one.
     state: Option<u64>,
-    /// What each process is, as far as its kind is known: it may become another program, or the same one without the library.
+    /// What each process is, as far as its kind is known: it may become another program, or the same one without the
+    /// library.
     known: HashMap<Key, Known>,
     /// When the next look is due.
     next: Instant,
@@ -105,7 +107,8 @@ impl Looks {
             return Some(Looked { key, own, executable: image.0, kind });
         }
         let (kind, state) = self.kind_of(pid)?;
-        // Of a process that ends meanwhile, or becomes another program, a part of the files is listed, or those of another one.
+        // Of a process that ends meanwhile, or becomes another program, a part of the files is listed, or those of
+        // another one.
         let is_same = |(again, _): (Kind, _)| again == kind;
         if (kind == Kind::Bypassed && !self.kind_of(pid).is_some_and(is_same))
             || image_of(pid) != Some((key, image.clone()))
@@ -117,8 +120,8 @@ impl Looks {
         Some(Looked { key, own: pid, executable, kind })
     }
 
-    /// Whether a process has the library, by the files that it has mapped, and where in its memory its state is. `None` if it has no loader of a
-    /// GPU either.
+    /// Whether a process has the library, by the files that it has mapped, and where in its memory its state is. `None`
+    /// if it has no loader of a GPU either.
     fn kind_of(&self, pid: u32) -> Option<(Kind, Option<u64>)> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
         let is_library = |line: &&str| file_of(line).file_name() == Some(&self.library);
@@ -139,8 +142,8 @@ fn state_in(library: &[u8]) -> Option<u64> {
     symbols.find(|symbol| symbol.name() == Ok(STATE)).map(|symbol| symbol.address())
 }
 
-/// What the library in a process says of its trace, at this address, with the number that the process itself knows. A child of `vfork` has the
-/// memory of its parent.
+/// What the library in a process says of its trace, at this address, with the number that the process itself knows. A
+/// child of `vfork` has the memory of its parent.
 fn state_of(pid: u32, address: u64) -> Option<(u32, Kind)> {
     let mut word = [0; size_of::<u64>()];
     File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut word, address).ok()?;

@@ -1,6 +1,7 @@
 //! The merged trace of a run: one Chrome trace of all its processes, beside their traces, for Perfetto.
 //!
-//! It is what `urscope export` writes. It must not change the verdict. Existing files are never replaced or followed, and an incomplete file never remains.
+//! It is what `urscope export` writes. It must not change the verdict. Existing files are never replaced or followed,
+//! and an incomplete file never remains.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write as _};
@@ -13,8 +14,8 @@ use urscope_analyzer::{AnalysisError, Judgement, Options, files::Folder};
 use crate::export::{self, ExportError, Form};
 use crate::{output::analyze_watched, shell::quoted};
 
-/// The most calls and processes of a run that gets a merged trace. It is drawn by a second analysis, and takes about 750 bytes and
-/// 4 µs for a call, so a larger one would keep the user waiting.
+/// The most calls and processes of a run that gets a merged trace. It is drawn by a second analysis, and takes about
+/// 750 bytes and 4 µs for a call, so a larger one would keep the user waiting.
 pub(crate) const CALL_LIMIT: u64 = 100_000;
 const PROCESS_LIMIT: usize = 1000;
 
@@ -32,8 +33,8 @@ pub(crate) enum Merged {
     Failed(io::Error),
 }
 
-/// Analyzes the traces of a run, and writes its merged trace into `folder` if it has no more than `limit` calls. An error is that of
-/// the analysis.
+/// Analyzes the traces of a run, and writes its merged trace into `folder` if it has no more than `limit` calls. An
+/// error is that of the analysis.
 pub(crate) fn analyze_and_merge(
     files: &[PathBuf],
     options: &Options,

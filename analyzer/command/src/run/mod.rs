@@ -47,8 +47,9 @@ use verdict::{Reporting, Unseen};
 
 /// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
 ///
-/// `verdict` is the one of the arguments with what the project's file adds. `dispatcher` finds the dispatcher of XPTI for
-/// a program: where it is wanted, or else where the calls are observed by nothing else. `has_gpu` says whether the machine has a GPU.
+/// `verdict` is the one of the arguments with what the project's file adds. `dispatcher` finds the dispatcher of XPTI
+/// for a program: where it is wanted, or else where the calls are observed by nothing else. `has_gpu` says whether the
+/// machine has a GPU.
 pub(crate) fn run(
     arguments: &RunArguments,
     verdict: &VerdictArguments,

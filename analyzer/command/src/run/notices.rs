@@ -1,8 +1,9 @@
-//! What processes tell `urscope run` when they make their traces: by a socket, which gives a pidfd of each, however soon it ends.
+//! What processes tell `urscope run` when they make their traces: by a socket, which gives a pidfd of each, however
+//! soon it ends.
 //!
-//! Everybody in the network namespace can connect to it. So a process must be one of the same user, or a descendant if that is root, as
-//! the kernel says; its number must be the one that it tells; and it must know the name of the run, which is in the environment of the run's
-//! processes and in their traces, where no other user can read it.
+//! Everybody in the network namespace can connect to it. So a process must be one of the same user, or a descendant if
+//! that is root, as the kernel says; its number must be the one that it tells; and it must know the name of the run,
+//! which is in the environment of the run's processes and in their traces, where no other user can read it.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};

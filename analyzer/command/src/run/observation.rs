@@ -1,8 +1,8 @@
-//! What `urscope run` has observed of the processes of a run: until when each was there, which have made no traces, and what could not be
-//! observed.
+//! What `urscope run` has observed of the processes of a run: until when each was there, which have made no traces, and
+//! what could not be observed.
 //!
-//! It is one list, so nobody reads what was seen without what was not. The verdict has it from memory. The same lines are written beside the
-//! traces, for later commands: that file may be full, read-only or another user's.
+//! It is one list, so nobody reads what was seen without what was not. The verdict has it from memory. The same lines
+//! are written beside the traces, for later commands: that file may be full, read-only or another user's.
 
 use std::{fs::File, io::Write as _};
 
@@ -93,7 +93,8 @@ impl Written {
         Self { folder, file: None, said: false }
     }
 
-    /// Adds a line to an observation, and to the file. One write per line: runs that share a directory append to one file.
+    /// Adds a line to an observation, and to the file. One write per line: runs that share a directory append to one
+    /// file.
     pub(super) fn add(&mut self, to: &mut Observation, line: ProcessTimes) {
         if let Some(file) = self.open()
             && let Ok(mut text) = serde_json::to_vec(&line)

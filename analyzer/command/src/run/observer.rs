@@ -28,8 +28,8 @@ pub(super) struct ProcessObserver {
 }
 
 impl ProcessObserver {
-    /// Begins to observe. Processes of earlier runs that have ended are ignored. Also looks for processes that do not have `library`.
-    /// What is known of a run that cannot be observed is the error.
+    /// Begins to observe. Processes of earlier runs that have ended are ignored. Also looks for processes that do not
+    /// have `library`. What is known of a run that cannot be observed is the error.
     pub(super) fn start(traces: &Traces, library: Option<&Path>) -> Result<Self, Observation> {
         let (folder, run) = (traces.folder.clone(), &traces.run);
         let failed = |error| Observation::none(run, format!("no process could be observed ({error})"));
@@ -63,8 +63,8 @@ impl ProcessObserver {
         Ok(Self { run: run.to_owned(), address, stop, program, ended })
     }
 
-    /// Observes a last time; then everything is written, unless the file system does not answer. A program that died of a signal is given
-    /// as what there is to write if it has made no trace.
+    /// Observes a last time; then everything is written, unless the file system does not answer. A program that died of
+    /// a signal is given as what there is to write if it has made no trace.
     pub(super) fn finish(self, death: Option<ProcessTimes>) -> Observation {
         if let Some(death) = death {
             drop(self.program.send(death));

@@ -1,7 +1,7 @@
 //! Runs a program, and waits for everything that it starts.
 //!
-//! urscope becomes the subreaper of its descendants, so it knows when the last one has ended, also if the parents of that one
-//! ended earlier. It must never end a process.
+//! urscope becomes the subreaper of its descendants, so it knows when the last one has ended, also if the parents of
+//! that one ended earlier. It must never end a process.
 
 use std::process::{self, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -39,8 +39,8 @@ pub(crate) struct End {
     pub(crate) left: Vec<Descendant>,
 }
 
-/// Runs a program until it and all processes that it started have ended. A signal ends the waiting for these, and so does `limit`, which
-/// counts from the end of the program.
+/// Runs a program until it and all processes that it started have ended. A signal ends the waiting for these, and so
+/// does `limit`, which counts from the end of the program.
 pub(crate) fn run(command: &mut Command, limit: Option<Duration>) -> Result<End, Box<dyn Error>> {
     let failed = |what| move |error: io::Error| format!("the system does not let urscope {what}: {error}");
     let itself = Pid::from_raw(process::id() as i32);

@@ -1,9 +1,10 @@
 //! Receives signals as events of a queue.
 //!
-//! urscope must survive them, to analyze the run afterwards. Signals of the terminal also reach the program, because it is in the
-//! same process group. Signals that are sent only to urscope are forwarded. So is SIGHUP of a terminal that is closed, if urscope is the leader
-//! of its session: nobody else gets it before the end of the leader. After the end of the program, a second signal ends urscope at once,
-//! whatever it waits for. Slurm sends SIGTERM several times to a step that it cancels: all of them count as one.
+//! urscope must survive them, to analyze the run afterwards. Signals of the terminal also reach the program, because it
+//! is in the same process group. Signals that are sent only to urscope are forwarded. So is SIGHUP of a terminal that
+//! is closed, if urscope is the leader of its session: nobody else gets it before the end of the leader. After the end
+//! of the program, a second signal ends urscope at once, whatever it waits for. Slurm sends SIGTERM several times to a
+//! step that it cancels: all of them count as one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -46,8 +47,8 @@ pub(crate) enum MissedBy {
 
 /// Starts to receive signals.
 ///
-/// Ignored signals stay ignored, so that the program ignores them too (`nohup urscope run …`): exec resets handlers, but
-/// keeps ignored signals.
+/// Ignored signals stay ignored, so that the program ignores them too (`nohup urscope run …`): exec resets handlers,
+/// but keeps ignored signals.
 pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     // With a handler, a write beyond the limit of file size fails, and does not end urscope.
     if !heeded(&[SIGXFSZ]).is_empty() {

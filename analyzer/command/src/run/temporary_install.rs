@@ -1,7 +1,9 @@
-//! A private directory with symbolic links to parts of urscope, and the file that leads a browser to the page. It exists as long as the run.
+//! A private directory with symbolic links to parts of urscope, and the file that leads a browser to the page. It
+//! exists as long as the run.
 //!
-//! The adapters and libumf open a Level Zero loader by its soname, `libze_loader.so.1`. LD_PRELOAD cannot contain a path with a
-//! space or a colon. A symbolic link solves both. An installed urscope has the links of the device beside it, and needs no such directory.
+//! The adapters and libumf open a Level Zero loader by its soname, `libze_loader.so.1`. LD_PRELOAD cannot contain a
+//! path with a space or a colon. A symbolic link solves both. An installed urscope has the links of the device beside
+//! it, and needs no such directory.
 //!
 //! Programs load libraries from it, so nobody else may write to it or put another one in its place.
 
@@ -57,8 +59,8 @@ impl TemporaryInstall {
         Ok(link.parent().map(Path::to_path_buf).unwrap_or_default())
     }
 
-    /// Returns a file that leads a browser to an address. Every user of the machine can read the browser's command line, but only this one
-    /// the file.
+    /// Returns a file that leads a browser to an address. Every user of the machine can read the browser's command
+    /// line, but only this one the file.
     pub(crate) fn page(&mut self, address: &str) -> Result<PathBuf, String> {
         let folder = self.folder()?;
         let path = folder.path().join(PAGE);

@@ -1,7 +1,7 @@
 //! The directory for the traces of a run, and which files in it belong to this run.
 //!
-//! Existing files must not be touched. The header of a trace contains the name of its run, because several runs may write to one
-//! directory, also at the same time. Files of other users are not of this run, whatever they contain.
+//! Existing files must not be touched. The header of a trace contains the name of its run, because several runs may
+//! write to one directory, also at the same time. Files of other users are not of this run, whatever they contain.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,8 @@ use crate::{input::HOME, shell::quoted, view, view::Subject};
 #[derive(Clone, Debug)]
 pub(crate) struct Traces {
     pub(crate) folder: Folder,
-    /// The name of the run, which the headers of its traces contain. Only its processes know it: no other user can make a trace of it.
+    /// The name of the run, which the headers of its traces contain. Only its processes know it: no other user can make
+    /// a trace of it.
     pub(crate) run: String,
     before: HashSet<OsString>,
     /// Those of them whose processes were running.
@@ -88,8 +89,9 @@ impl Traces {
         }
     }
 
-    /// The traces of this run. A new file without a readable header also belongs to it: a process may have died early, and a
-    /// damaged trace must not be ignored silently. It is an error if another directory has taken the place of this one.
+    /// The traces of this run. A new file without a readable header also belongs to it: a process may have died early,
+    /// and a damaged trace must not be ignored silently. It is an error if another directory has taken the place of
+    /// this one.
     pub(crate) fn of_this_run(&self) -> io::Result<Vec<PathBuf>> {
         self.in_place()?;
         // Nobody else knows the name of this run, and a program of root may continue as another user.

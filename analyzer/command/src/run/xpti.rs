@@ -26,8 +26,8 @@ const OTHER_ADAPTERS: [&str; 2] = ["UR_ADAPTERS_FORCE_LOAD", "UR_ADAPTERS_SEARCH
 const NO_DISPATCHER: &str = "URSCOPE_ENTRY=xpti needs libxptifw.so, which is not beside the libsycl that the program would load; name it \
                              in XPTI_FRAMEWORK_DISPATCHER, or unset URSCOPE_ENTRY";
 
-/// The dispatcher of XPTI for a program whose calls are to be observed by it; `None` for one whose adapters are reached otherwise. `find`
-/// searches for it: where the user wants it, or else where nothing else reaches the adapters.
+/// The dispatcher of XPTI for a program whose calls are to be observed by it; `None` for one whose adapters are reached
+/// otherwise. `find` searches for it: where the user wants it, or else where nothing else reaches the adapters.
 pub(super) fn dispatcher(find: impl FnOnce(bool) -> Option<PathBuf>) -> Result<Option<PathBuf>, &'static str> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let is_wanted = variable(ENTRY).is_some_and(|entry| entry == ONLY_XPTI);

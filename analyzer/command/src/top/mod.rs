@@ -1,8 +1,8 @@
 //! `urscope top`: shows the current state of a run in a terminal.
 //!
-//! `worker` follows the run in a thread of its own, `rows` formats its snapshots as lines, `dashboard` holds the state of the screen
-//! and handles keys, `draw` draws it, and `screen` owns the terminal. Without a terminal, `once` writes the same lines once.
-//! This module must not compute results: every number comes from the library.
+//! `worker` follows the run in a thread of its own, `rows` formats its snapshots as lines, `dashboard` holds the state
+//! of the screen and handles keys, `draw` draws it, and `screen` owns the terminal. Without a terminal, `once` writes
+//! the same lines once. This module must not compute results: every number comes from the library.
 
 mod dashboard;
 mod draw;

@@ -52,8 +52,8 @@ impl Drop for Restored {
     }
 }
 
-/// Waits for [`CHECK_INTERVAL`] or until a key is pressed. Returns whether the terminal still exists. Keys must not be read from
-/// a terminal that is gone, because the reader would poll it for ever.
+/// Waits for [`CHECK_INTERVAL`] or until a key is pressed. Returns whether the terminal still exists. Keys must not be
+/// read from a terminal that is gone, because the reader would poll it for ever.
 fn wait_for_key() -> io::Result<bool> {
     let stdin = io::stdin();
     let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];

@@ -1,4 +1,5 @@
-//! Lets a browser keep answers, and ask whether they are still right: by content, because a page is loaded again and again.
+//! Lets a browser keep answers, and ask whether they are still right: by content, because a page is loaded again and
+//! again.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 

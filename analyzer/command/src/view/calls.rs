@@ -30,8 +30,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The row of a call. `from` and `took` are in nanoseconds. `fingerprint` is that of the handle data that the call ended, and is
-    /// used if the values of the call have none.
+    /// The row of a call. `from` and `took` are in nanoseconds. `fingerprint` is that of the handle data that the call
+    /// ended, and is used if the values of the call have none.
     pub(super) fn new(
         (process, tid, number): (u32, u32, u64),
         function: Function,

@@ -1,7 +1,7 @@
 //! A long sorted list whose copies share unchanged parts.
 //!
-//! The page shows a run that grows. Each snapshot keeps its own list of calls while the list of the next one grows. Copying a list
-//! costs one pointer per chunk, and the first change of a shared chunk copies this chunk.
+//! The page shows a run that grows. Each snapshot keeps its own list of calls while the list of the next one grows.
+//! Copying a list costs one pointer per chunk, and the first change of a shared chunk copies this chunk.
 
 use std::sync::Arc;
 

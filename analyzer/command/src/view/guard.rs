@@ -1,7 +1,8 @@
 //! Checks every request before it is routed.
 //!
-//! A request without a valid word of the [`AccessTokens`] gets an empty 404 response, which reveals nothing. A request with a valid
-//! word comes from the user, so its other errors are explained. This module must never read a body or open a file.
+//! A request without a valid word of the [`AccessTokens`] gets an empty 404 response, which reveals nothing. A request
+//! with a valid word comes from the user, so its other errors are explained. This module must never read a body or open
+//! a file.
 
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONNECTION, HOST, LOCATION, ORIGIN};

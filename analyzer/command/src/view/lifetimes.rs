@@ -121,9 +121,9 @@ struct Columns<'a> {
 const WORD: usize = 8;
 
 impl Part<'_> {
-    /// The part in a form that the page reads without parsing: the length of the head, the head as JSON, and the columns as arrays of
-    /// little-endian numbers: 64-bit floating point numbers, addresses and fingerprints as 64-bit integers, the others. All but the bytes
-    /// at the end are aligned.
+    /// The part in a form that the page reads without parsing: the length of the head, the head as JSON, and the
+    /// columns as arrays of little-endian numbers: 64-bit floating point numbers, addresses and fingerprints as 64-bit
+    /// integers, the others. All but the bytes at the end are aligned.
     pub(super) fn packed(mut self) -> Result<Vec<u8>, serde_json::Error> {
         let columns = self.columns.take().unwrap_or_default();
         let count = columns.id.len();

@@ -1,13 +1,14 @@
 //! Serves a run as a page for a browser, only to the user of this machine.
 //!
-//! Its answers are those of the [questions](urscope_analyzer::questions), byte for byte as the command prints them, and tables of the
-//! same analysis. [`model`] holds the results of one analysis, `following` updates them while the run grows, `guard` checks requests,
-//! `routes` answers them, `assets` contains the page, and `perfetto` serves a copy of the Perfetto UI for machines without a network.
-//! [`saved`] writes the page as one file.
+//! Its answers are those of the [questions](urscope_analyzer::questions), byte for byte as the command prints them, and
+//! tables of the same analysis. [`model`] holds the results of one analysis, `following` updates them while the run
+//! grows, `guard` checks requests, `routes` answers them, `assets` contains the page, and `perfetto` serves a copy of
+//! the Perfetto UI for machines without a network. [`saved`] writes the page as one file.
 //!
-//! The server listens on the loopback address only, and below a random path, because other users of the machine can connect too.
-//! It must never print, run a program, write a file, or serve a file that is not in a table made before the first request. Of source
-//! files that the stacks of findings name, it shows a few lines, under the conditions of [`urscope_analyzer::sources`].
+//! The server listens on the loopback address only, and below a random path, because other users of the machine can
+//! connect too. It must never print, run a program, write a file, or serve a file that is not in a table made before
+//! the first request. Of source files that the stacks of findings name, it shows a few lines, under the conditions of
+//! [`urscope_analyzer::sources`].
 
 mod answers;
 mod assets;

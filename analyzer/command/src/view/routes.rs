@@ -111,7 +111,8 @@ async fn api(state: &Arc<AppState>, name: &str, uri: &Uri, port: u16) -> Result<
             })
             .await
         }
-        // The lines of source around a frame of a side of a finding, or its call site, or why there are none, as an answer.
+        // The lines of source around a frame of a side of a finding, or its call site, or why there are none, as an
+        // answer.
         "source" => {
             let of: OfFinding = query(uri)?;
             let asked = Arc::clone(state);

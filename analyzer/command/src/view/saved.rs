@@ -1,8 +1,8 @@
-//! Writes the page as one file: its modules, its answers, and the report without scripts, which is what browsers without scripts show and
-//! what is printed.
+//! Writes the page as one file: its modules, its answers, and the report without scripts, which is what browsers
+//! without scripts show and what is printed.
 //!
-//! The modules are `data:` addresses of an import map. A file has no relative addresses, so their imports lose the `./`. The answers are
-//! JSON in gzip in base64. `ui/saved.js` reads them.
+//! The modules are `data:` addresses of an import map. A file has no relative addresses, so their imports lose the
+//! `./`. The answers are JSON in gzip in base64. `ui/saved.js` reads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};

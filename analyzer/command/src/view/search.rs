@@ -148,7 +148,8 @@ impl Shown {
 }
 
 impl Wanted {
-    /// Finds the indices of matching rows, in the requested order. `rows` are in order of time. `site` looks up the call site of a row.
+    /// Finds the indices of matching rows, in the requested order. `rows` are in order of time. `site` looks up the
+    /// call site of a row.
     pub(super) fn find(
         &self,
         rows: &Chunks<Row>,

@@ -1,7 +1,8 @@
 //! Accepts connections, limits their number and duration, and adds security headers to every response.
 //!
-//! Slow clients must not delay others: a connection that sends no request or does not read its response is closed. Every user of the machine can
-//! connect, so a connection is a stranger until it has sent a word of the access tokens. Strangers have places of their own, each for a second.
+//! Slow clients must not delay others: a connection that sends no request or does not read its response is closed.
+//! Every user of the machine can connect, so a connection is a stranger until it has sent a word of the access tokens.
+//! Strangers have places of their own, each for a second.
 
 use std::thread::{self, JoinHandle};
 use std::{
@@ -46,8 +47,8 @@ const THREADS: usize = 16;
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                            font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The policy of the copy of the Perfetto UI: it may also compile WebAssembly and create workers and styles. It may connect only to
-/// this server.
+/// The policy of the copy of the Perfetto UI: it may also compile WebAssembly and create workers and styles. It may
+/// connect only to this server.
 const PERFETTO_POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; \
                                worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
                                font-src 'self' data:; connect-src 'self' data: blob:; object-src 'none'; base-uri 'none'; \

@@ -84,7 +84,8 @@ fn the_exit_code_shows_that_a_signal_ended_the_program() {
     assert_eq!(running.end().code, 128 + 15);
 }
 
-/// Runs a command as the leader of the session of a terminal, as `ssh -t` does, and closes the terminal when the file `ready` is there.
+/// Runs a command as the leader of the session of a terminal, as `ssh -t` does, and closes the terminal when the file
+/// `ready` is there.
 const IN_A_TERMINAL: &str = "import os, pty, sys, time
 pid, terminal = pty.fork()
 if pid == 0: os.execv(sys.argv[1], sys.argv[1:])

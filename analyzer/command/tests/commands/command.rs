@@ -102,8 +102,8 @@ impl Workspace {
         Running { child: command.spawn().unwrap(), folder: self.path().into() }
     }
 
-    /// Creates executable files with a shell script. If this process wrote them, a process that another test starts could inherit the
-    /// open file, and executing it would fail with ETXTBSY.
+    /// Creates executable files with a shell script. If this process wrote them, a process that another test starts
+    /// could inherit the open file, and executing it would fail with ETXTBSY.
     pub(crate) fn prepare(&self, script: &str) {
         let status = Command::new("/bin/sh").args(["-c", script]).current_dir(self.path()).status();
         assert!(status.unwrap().success(), "{script}");

@@ -60,8 +60,8 @@ fn each_stage_is_a_span_on_its_thread() {
     }
     assert!(spans.remove("reading").is_some_and(|count| count >= 4), "each of four files is read");
     assert!(spans.keys().all(|name| *name == "symbolizing"), "{spans:?}");
-    // Each of 4 processes has 6 calls per cycle and one additional close. A call is two events. The begin, the adapter and the end of a
-    // process are one each.
+    // Each of 4 processes has 6 calls per cycle and one additional close. A call is two events. The begin, the adapter
+    // and the end of a process are one each.
     assert_eq!(merged, 4 * (2 * (6 * 166 + 1) + 3));
     let size: u64 = fs::read_dir(workspace.path().join("traces"))
         .unwrap()

@@ -1,8 +1,8 @@
 //! Writes synthetic traces with any number of hosts, processes and calls, in the format of the shim.
 //!
-//! In each cycle, each process of a host allocates memory, gets a handle, puts it and frees the memory. The next process opens and
-//! closes the handle in between. Addresses are reused, as by an allocator. `--leak` and `--double` add violations, so that a large
-//! run has a known number of findings.
+//! In each cycle, each process of a host allocates memory, gets a handle, puts it and frees the memory. The next
+//! process opens and closes the handle in between. Addresses are reused, as by an allocator. `--leak` and `--double`
+//! add violations, so that a large run has a known number of findings.
 
 mod output;
 

@@ -242,8 +242,8 @@ fn first(nodes: &[Node]) -> u64 {
     clock::first(nodes.iter().map(|node| node.realtime_ns))
 }
 
-/// All findings. Those of several processes at one call site become one, whatever their severities are. It shows the most severe
-/// occurrence, or the first one, and the count on each host if there are several nodes.
+/// All findings. Those of several processes at one call site become one, whatever their severities are. It shows the
+/// most severe occurrence, or the first one, and the count on each host if there are several nodes.
 fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
     let (first, several) = (first(nodes), nodes.len() > 1);
     let mut findings: Vec<FoundFinding> = Vec::new();

@@ -1,7 +1,8 @@
 //! Reports: the results of one or more nodes, in the form that moves between machines.
 //!
-//! Handles never leave their host, so each node is analyzed where its traces are. A report keeps the results of each node
-//! separate, so that reports can be merged in any order and grouping. `aggregate` computes the verdict over all nodes at the end.
+//! Handles never leave their host, so each node is analyzed where its traces are. A report keeps the results of each
+//! node separate, so that reports can be merged in any order and grouping. `aggregate` computes the verdict over all
+//! nodes at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -279,7 +280,8 @@ impl Node {
         all.chain([self.skipped_lines, self.duplicates, self.unopened])
     }
 
-    /// How much later than the first node this one began, in nanoseconds. `first` is in nanoseconds of `CLOCK_REALTIME`.
+    /// How much later than the first node this one began, in nanoseconds. `first` is in nanoseconds of
+    /// `CLOCK_REALTIME`.
     pub(crate) fn shift(&self, first: u64) -> u64 {
         clock::shift(self.realtime_ns, first)
     }

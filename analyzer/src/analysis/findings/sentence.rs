@@ -31,8 +31,9 @@ impl Judgement {
         }
     }
 
-    /// A finding of this judgement in one sentence, with its place. If it occurred in several processes, the sentence says in how
-    /// many: `3 of 16 ranks freed 8 MiB while rank 6 had it open: ring.cpp:37`. [`FoundFinding::message`] has the details.
+    /// A finding of this judgement in one sentence, with its place. If it occurred in several processes, the sentence
+    /// says in how many: `3 of 16 ranks freed 8 MiB while rank 6 had it open: ring.cpp:37`. [`FoundFinding::message`]
+    /// has the details.
     pub fn sentence(&self, finding: &FoundFinding) -> String {
         let who = self.many(finding).unwrap_or_else(|| name(&finding.process));
         let Some(rule) = Rule::named(&finding.rule) else {

@@ -1,7 +1,7 @@
 //! The judgement, as reports show it and as JSON stores it.
 //!
-//! The field names of these types are the JSON format `"version":1`; a change of meaning needs a new version. A field that
-//! was added later has a default, so that older reports can be read.
+//! The field names of these types are the JSON format `"version":1`; a change of meaning needs a new version. A field
+//! that was added later has a default, so that older reports can be read.
 
 mod schema;
 mod skipped_line;
@@ -63,7 +63,8 @@ pub struct Judgement {
     pub version: u32,
     /// The verdict.
     pub verdict: Verdict,
-    /// What happened, in one line: the first finding that counts as a sentence with its place, or the verdict with its reason.
+    /// What happened, in one line: the first finding that counts as a sentence with its place, or the verdict with its
+    /// reason.
     #[serde(default)]
     pub headline: String,
     /// The exit code of the command.
@@ -142,7 +143,8 @@ pub enum LimitCause {
     DeviceError,
     /// Handle data came from processes that were not traced.
     UntracedPeer,
-    /// Commands were enqueued whose accesses to memory are not known: graphs, batches of copies, kernels whose arguments cannot be read.
+    /// Commands were enqueued whose accesses to memory are not known: graphs, batches of copies, kernels whose
+    /// arguments cannot be read.
     Unexamined,
     /// Ranks or other processes were not traced.
     NotTraced,
@@ -439,8 +441,8 @@ pub struct Location {
     pub call: Option<u64>,
     /// The call stack, innermost frame first; empty if none was recorded.
     pub stack: Vec<Frame>,
-    /// The call site in few words, as `exchange_halo, ring.cpp:37`: the innermost frame of the program that is no wrapper; absent if the
-    /// stack shows none.
+    /// The call site in few words, as `exchange_halo, ring.cpp:37`: the innermost frame of the program that is no
+    /// wrapper; absent if the stack shows none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
     /// The lines of source around the call site, if the source is below the directories of the user's choice.
@@ -466,7 +468,8 @@ pub struct Excerpt {
 /// One frame of a call stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Frame {
-    /// The path of the program or library that contains it, or of the source if it is a frame of Python; empty if none does.
+    /// The path of the program or library that contains it, or of the source if it is a frame of Python; empty if none
+    /// does.
     pub module: String,
     /// Its address in the module, `0x` and hexadecimal; empty for a frame of Python.
     pub offset: String,
@@ -476,15 +479,17 @@ pub struct Frame {
     pub file: Option<String>,
     /// The line, counted from 1.
     pub line: Option<u32>,
-    /// The places in its function from which the processes of its program made the same call, directly or through others, if there are
-    /// several: lines in ascending order, or addresses where there are no lines. The most that are listed are 64.
+    /// The places in its function from which the processes of its program made the same call, directly or through
+    /// others, if there are several: lines in ascending order, or addresses where there are no lines. The most that are
+    /// listed are 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<u64>,
-    /// Whether `--wrapper` names its function, or the calls of the run go through it from several callers: then it is no call site.
+    /// Whether `--wrapper` names its function, or the calls of the run go through it from several callers: then it is
+    /// no call site.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wrapper: bool,
-    /// Whether it is of the program: not of the runtime, of Python and its packages for SYCL, or of a header of theirs. Reports show these
-    /// frames, unless a stack has no others.
+    /// Whether it is of the program: not of the runtime, of Python and its packages for SYCL, or of a header of theirs.
+    /// Reports show these frames, unless a stack has no others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub program: bool,
 }

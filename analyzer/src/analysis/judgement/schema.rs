@@ -1,7 +1,7 @@
 //! The JSON schema of a report, and descriptions of the types in it that other crates define.
 //!
-//! The crates that define entry points and severities are loaded into every traced program. They must not depend on the crate
-//! that generates JSON schemas.
+//! The crates that define entry points and severities are loaded into every traced program. They must not depend on the
+//! crate that generates JSON schemas.
 
 #![allow(dead_code, reason = "only the macro that generates the schema reads these types")]
 

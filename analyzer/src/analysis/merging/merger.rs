@@ -212,7 +212,8 @@ impl Merger {
         Ok(())
     }
 
-    /// Ends the analysis: all events were fed. From here on nobody asks the tracker, and its memory is free for the report.
+    /// Ends the analysis: all events were fed. From here on nobody asks the tracker, and its memory is free for the
+    /// report.
     pub(crate) fn finish(&mut self) {
         self.tracker.finish(&mut self.checker);
         let failed = self.processes.iter().filter_map(|process| self.tracker.device_error(process.id?).cloned());
@@ -270,7 +271,8 @@ impl Merger {
         }
     }
 
-    /// Feeds one event. `now` is its time in nanoseconds since the run began, or `u64::MAX` for the end of a running process.
+    /// Feeds one event. `now` is its time in nanoseconds since the run began, or `u64::MAX` for the end of a running
+    /// process.
     #[inline]
     pub(crate) fn feed(&mut self, index: usize, now: u64, event: &Event<'_>, observer: &mut dyn Observer) {
         self.until(now, observer);
@@ -345,7 +347,8 @@ impl Merger {
                     executable: header.executable.as_str().into(),
                     rank: header.rank,
                     parent: Some(header.parent),
-                    // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
+                    // What a process has that urscope came into later is unknown, as what a child has of an untraced
+                    // parent.
                     forked_from: parent.or(header.late.then_some(ProcessId::UNKNOWN)),
                     started: header.started(),
                     rights: Arc::clone(&self.rights),
@@ -401,7 +404,8 @@ impl Merger {
     }
 
     /// The process that a forked process was copied from: the latest one with its parent's pid and the same program.
-    /// [`ProcessId::UNKNOWN`] if that process has no trace; `None` if the process was not forked, or from one that had not made any call.
+    /// [`ProcessId::UNKNOWN`] if that process has no trace; `None` if the process was not forked, or from one that had
+    /// not made any call.
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
         let process = self.processes.get(index).filter(|process| process.id.is_none() && process.header.forked)?;
         let header = &process.header;

@@ -1,8 +1,9 @@
 //! Reads a trace in the binary form: merges its lanes by time.
 //!
-//! A lane is the chunks of one writing thread, whose records are in order. The lanes' next records wait in a queue; only one chunk of
-//! each lane is in memory. A file that is still being written is read up to a given time: before that, all records have
-//! arrived. A record that arrives later than its time allowed is reported by [`ChunkReader::is_late`].
+//! A lane is the chunks of one writing thread, whose records are in order. The lanes' next records wait in a queue;
+//! only one chunk of each lane is in memory. A file that is still being written is read up to a given time: before
+//! that, all records have arrived. A record that arrives later than its time allowed is reported by
+//! [`ChunkReader::is_late`].
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::{cmp::Reverse, io};
@@ -21,7 +22,8 @@ const LANES_KEPT: usize = 256;
 /// The size of a word in bytes.
 const WORD: u64 = size_of::<u64>() as u64;
 
-/// The time of a record and its rank at that time, as a [`Moment`](super::event::Moment) has it; records without a time come first.
+/// The time of a record and its rank at that time, as a [`Moment`](super::event::Moment) has it; records without a time
+/// come first.
 type Key = (Nanos, u8);
 
 /// A record, or why it was skipped.
@@ -242,7 +244,8 @@ impl ChunkReader {
         Some(self.advance(index).map(|()| (offset, found)))
     }
 
-    /// Adds the next records to `words` as long as they are calls, at most `limit`, and passes each to `each`. Returns their number.
+    /// Adds the next records to `words` as long as they are calls, at most `limit`, and passes each to `each`. Returns
+    /// their number.
     pub(crate) fn next_calls(
         &mut self,
         words: &mut Vec<u64>,
@@ -270,8 +273,9 @@ impl ChunkReader {
         count
     }
 
-    /// Adds further calls of a lane that is not in the queue, as long as they come before the records of all others. Returns the key
-    /// of a call that does not, which is the head of the lane then; `None` where the words in memory go on otherwise.
+    /// Adds further calls of a lane that is not in the queue, as long as they come before the records of all others.
+    /// Returns the key of a call that does not, which is the head of the lane then; `None` where the words in memory go
+    /// on otherwise.
     fn run_on(
         &mut self,
         index: usize,
@@ -401,7 +405,8 @@ impl Lane {
         if time == Nanos(0) {
             return false;
         }
-        // In a lane, a record of a signal handler may stand before an earlier one: that is its order, whenever it is read.
+        // In a lane, a record of a signal handler may stand before an earlier one: that is its order, whenever it is
+        // read.
         let is_late = time < *last && time >= self.last;
         (*last, self.last) = ((*last).max(time), self.last.max(time));
         is_late
@@ -424,7 +429,8 @@ impl Lane {
     }
 }
 
-/// Reads the record at a position of a file with these strings. Those of calls may need the record in front of them, and are damaged then.
+/// Reads the record at a position of a file with these strings. Those of calls may need the record in front of them,
+/// and are damaged then.
 pub(crate) fn record_at(source: &mut Source, offset: u64, strings: &Strings) -> Option<Record> {
     let mut words = Vec::new();
     source.words_at(offset, ((CHUNK_BYTES - offset % CHUNK_BYTES) / WORD) as usize, &mut words).ok()?;

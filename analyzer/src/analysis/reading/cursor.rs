@@ -223,7 +223,8 @@ impl Cursor {
         cursor.read(&mut ahead)?;
         ahead.shrink();
         cursor.ahead = ahead;
-        // The header's clock is read before the first call begins. If the first call is earlier, its time is used instead.
+        // The header's clock is read before the first call begins. If the first call is earlier, its time is used
+        // instead.
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = !cursor.notes.calls.is_empty();
         let earlier = if called { began.0.saturating_sub(cursor.now.0) } else { 0 };
@@ -266,8 +267,9 @@ impl Cursor {
         self.input.release();
     }
 
-    /// Checks how much more can be read: before the time `written` all records have arrived. Without one, the process has ended, and
-    /// its file is read to the end. False if the file was truncated or replaced: what was read of it is no longer valid.
+    /// Checks how much more can be read: before the time `written` all records have arrived. Without one, the process
+    /// has ended, and its file is read to the end. False if the file was truncated or replaced: what was read of it is
+    /// no longer valid.
     pub(crate) fn grow(&mut self, written: Option<Nanos>) -> Result<bool, AnalysisError> {
         self.input.grow(written).map_err(|source| self.unreadable(source))
     }
@@ -349,7 +351,8 @@ impl Cursor {
         events.push(moment, event);
     }
 
-    /// Adds events as long as the records are calls, at most `limit`, and returns their number. Nearly all records are calls.
+    /// Adds events as long as the records are calls, at most `limit`, and returns their number. Nearly all records are
+    /// calls.
     fn fill_with_calls(&mut self, events: &mut Events, limit: usize) -> usize {
         let Self { input, numbers, notes, now, .. } = self;
         let words = events.calls();

@@ -63,7 +63,8 @@ pub(super) fn label(name: &str) -> Box<str> {
     name.get(..name.floor_char_boundary(Device::NAME_LIMIT)).unwrap_or_default().into()
 }
 
-/// Events of one file, in its order. Many wait between the reading threads and the analysis, so a call takes only a few words.
+/// Events of one file, in its order. Many wait between the reading threads and the analysis, so a call takes only a few
+/// words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     /// Calls as [`PackedCall`] reads them, and for each other event the word [`OTHER`].

@@ -12,7 +12,8 @@ const BLOCK: usize = 4096;
 
 /// The end of the text in a file, in bytes: only spaces follow. It is known not to be before `from`.
 pub(crate) fn end_of_text(file: &File, from: u64, size: u64) -> u64 {
-    // The first blank block is between these bounds. A binary search finds it, because all blocks after it are blank too.
+    // The first blank block is between these bounds. A binary search finds it, because all blocks after it are blank
+    // too.
     let (mut low, mut high) = (from / BLOCK as u64, size.div_ceil(BLOCK as u64));
     while low < high {
         let middle = low + (high - low) / 2;

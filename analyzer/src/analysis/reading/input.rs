@@ -115,7 +115,8 @@ impl Input {
         }
     }
 
-    /// Another input for what can be read of a growing file as if its process had ended now; `None` if there is nothing more.
+    /// Another input for what can be read of a growing file as if its process had ended now; `None` if there is nothing
+    /// more.
     pub(crate) fn remainder(&self, open: impl Fn() -> io::Result<Source>) -> io::Result<Option<Self>> {
         match self {
             Self::Lines { reader, growing } => {

@@ -3,7 +3,8 @@
 //! `paths` finds the files, `source` reads the bytes of one, `input` its records in either form (`chunks` the binary
 //! one), and `cursor` turns them into events (`event`), whose calls `numbers` numbers in order. `prefetch` reads many
 //! files on other threads. `extent` finds the end of the text in a growing file, and `stack_index` keeps the offsets of
-//! call stacks, of which `callers` says which functions were called from them. `alive` checks whether the process that wrote a file still runs. Nothing here knows a rule or compares two processes.
+//! call stacks, of which `callers` says which functions were called from them. `alive` checks whether the process that
+//! wrote a file still runs. Nothing here knows a rule or compares two processes.
 
 mod alive;
 mod callers;

@@ -1,6 +1,7 @@
 //! Numbers the calls of a process in their order.
 //!
-//! The recorder hands out numbers to threads in blocks, so they say which records belong together, but not how many calls there were.
+//! The recorder hands out numbers to threads in blocks, so they say which records belong together, but not how many
+//! calls there were.
 
 use std::collections::VecDeque;
 

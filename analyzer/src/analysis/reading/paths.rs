@@ -9,8 +9,8 @@ use urscope_schema::{counted, trace::Form};
 use super::header_of;
 use crate::{AnalysisError, files::owners, plain::plain};
 
-/// The trace files that `paths` name or that directories in `paths` contain, without duplicates. If a directory has traces of this user, those of
-/// other users in it are left out ([`of_others`]).
+/// The trace files that `paths` name or that directories in `paths` contain, without duplicates. If a directory has
+/// traces of this user, those of other users in it are left out ([`of_others`]).
 pub fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AnalysisError> {
     let (mut files, mut seen) = (Vec::new(), HashSet::new());
     for path in paths {
@@ -41,8 +41,9 @@ pub(crate) fn of_others(paths: &[PathBuf]) -> Vec<(PathBuf, u32)> {
         .collect()
 }
 
-/// The trace files in a directory: those that count, and those of other users. If there are none of this user, all count, and also those of
-/// another user that belong to a run of this one, as a program of root may become another user.
+/// The trace files in a directory: those that count, and those of other users. If there are none of this user, all
+/// count, and also those of another user that belong to a run of this one, as a program of root may become another
+/// user.
 fn inside(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let is_own = |file: &PathBuf| fs::symlink_metadata(file).is_ok_and(|status| status.uid() == owners().user);
     let (own, others): (Vec<_>, Vec<_>) = all_inside(folder)?.into_iter().partition(is_own);

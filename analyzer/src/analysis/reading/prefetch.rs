@@ -19,7 +19,8 @@ const EVENTS_AHEAD: usize = 1 << 17;
 /// The number of bytes that may be buffered, over all files together.
 const BYTES_AHEAD: usize = 1 << 26;
 
-/// With more files than this, no file stays open between two reads, and only so many are read before their processes begin.
+/// With more files than this, no file stays open between two reads, and only so many are read before their processes
+/// begin.
 const FILES_OPEN: usize = 256;
 
 /// The buffer size of each of `files` files, in bytes.
@@ -115,7 +116,8 @@ impl Prefetcher {
         }
     }
 
-    /// The present event of a file, and the position behind it; `None` where the next ones must be received, or after its end.
+    /// The present event of a file, and the position behind it; `None` where the next ones must be received, or after
+    /// its end.
     #[inline]
     pub(crate) fn event(&self, file: usize) -> Option<(Position, Event<'_>)> {
         let file = self.all.get(file)?;
@@ -130,7 +132,8 @@ impl Prefetcher {
         self.read_on(file + FILES_OPEN);
     }
 
-    /// Moves to the position behind the present event of a file, and returns the moment of the next one; `None` after its end.
+    /// Moves to the position behind the present event of a file, and returns the moment of the next one; `None` after
+    /// its end.
     #[inline]
     pub(crate) fn step(&mut self, file: usize, behind: Position) -> Result<Option<Moment>, AnalysisError> {
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
@@ -141,7 +144,8 @@ impl Prefetcher {
         self.next_batch(file)
     }
 
-    /// The moment of the present event of a file. Goes on to the events that were read ahead, and waits for them if necessary.
+    /// The moment of the present event of a file. Goes on to the events that were read ahead, and waits for them if
+    /// necessary.
     #[inline]
     fn next_batch(&mut self, file: usize) -> Result<Option<Moment>, AnalysisError> {
         loop {

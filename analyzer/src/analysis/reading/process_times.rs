@@ -1,5 +1,5 @@
-//! Reads what `urscope run` observed of the processes from outside: until when each was there, which have no traces, and what could not be
-//! observed.
+//! Reads what `urscope run` observed of the processes from outside: until when each was there, which have no traces,
+//! and what could not be observed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Seek as _, SeekFrom};
@@ -41,7 +41,8 @@ fn lines(folder: &Folder, is_trusted: impl Fn(u32) -> bool) -> io::Result<(Vec<P
 impl ObservedTimes {
     /// Reads the files beside these traces. Files that are missing or damaged only cost precision.
     ///
-    /// What a file says changes the verdict, so only this user, root, or the user to whom all traces beside it belong may have written it.
+    /// What a file says changes the verdict, so only this user, root, or the user to whom all traces beside it belong
+    /// may have written it.
     pub(crate) fn beside(traces: &[PathBuf]) -> Self {
         let mut folders: BTreeMap<&Path, BTreeSet<u32>> = BTreeMap::new();
         for path in traces {

@@ -1,4 +1,5 @@
-//! Reads the bytes of one trace file. The file can be closed in between, for runs with more files than a process may open.
+//! Reads the bytes of one trace file. The file can be closed in between, for runs with more files than a process may
+//! open.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Seek as _, SeekFrom};
@@ -104,7 +105,8 @@ impl Source {
         Ok(Some(Extent { lines: end_of_lines(file, before.lines, text), text }))
     }
 
-    /// Closes the descriptor. The next read opens the file again, and begins `unread` bytes before the present position.
+    /// Closes the descriptor. The next read opens the file again, and begins `unread` bytes before the present
+    /// position.
     pub(crate) fn release(&mut self, unread: u64) {
         self.file = None;
         self.at -= unread;

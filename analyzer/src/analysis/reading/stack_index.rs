@@ -37,7 +37,8 @@ struct Index {
     offsets: Mutex<Offsets>,
 }
 
-/// The offsets of modules, in the order of the trace, and of stacks, by their numbers, in bytes from the start of the file.
+/// The offsets of modules, in the order of the trace, and of stacks, by their numbers, in bytes from the start of the
+/// file.
 #[derive(Default)]
 struct Offsets {
     modules: Vec<u64>,

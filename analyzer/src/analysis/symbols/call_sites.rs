@@ -47,7 +47,8 @@ impl CallSites {
         sites
     }
 
-    /// Looks up call sites as an analysis does in its findings and answers, with the dispatchers that it has found so far.
+    /// Looks up call sites as an analysis does in its findings and answers, with the dispatchers that it has found so
+    /// far.
     pub fn agree_with(&mut self, analysis: &mut Analysis<'_>) {
         let found = analysis.dispatchers();
         if self.dispatchers != found {
@@ -65,7 +66,8 @@ impl CallSites {
         self.processes.len()
     }
 
-    /// The call site of a call with this stack; `None` if the stack was not recorded or does not lead through the program.
+    /// The call site of a call with this stack; `None` if the stack was not recorded or does not lead through the
+    /// program.
     pub fn of(&mut self, process: u32, stack: Option<u64>) -> Option<Arc<CallSite>> {
         let key = (process, stack?);
         if let Some(known) = self.known.get(&key) {

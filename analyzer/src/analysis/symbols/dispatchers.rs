@@ -1,8 +1,9 @@
-//! Dispatchers: functions of the program through which its calls of a function go, such as its own allocator. They are found by comparing
-//! the call stacks of each process, and they are no call sites.
+//! Dispatchers: functions of the program through which its calls of a function go, such as its own allocator. They are
+//! found by comparing the call stacks of each process, and they are no call sites.
 //!
-//! A function that is taken for a dispatcher by mistake hides the place of a mistake, so the calls of one process must show that its
-//! callers differ. Several processes often do the same from different lines of `main`, and this says nothing.
+//! A function that is taken for a dispatcher by mistake hides the place of a mistake, so the calls of one process must
+//! show that its callers differ. Several processes often do the same from different lines of `main`, and this says
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -70,7 +71,8 @@ impl Frame {
         self.line.map(u64::from).or_else(address)
     }
 
-    /// Whether it may be the place in the same function that another frame is, perhaps of another run and after changes of the source.
+    /// Whether it may be the place in the same function that another frame is, perhaps of another run and after changes
+    /// of the source.
     pub(crate) fn may_be_at(&self, other: &Self) -> bool {
         let alone = |frame: &Self| {
             if frame.places.is_empty() { frame.place().into_iter().collect() } else { frame.places.clone() }
@@ -138,8 +140,8 @@ impl Dispatchers {
 /// The most places in a function that are kept.
 const PLACES_KEPT: usize = 64;
 
-/// The places in each function of a program from which its processes call a function of C, directly or through others: the lines, or the
-/// addresses where there are no lines.
+/// The places in each function of a program from which its processes call a function of C, directly or through others:
+/// the lines, or the addresses where there are no lines.
 #[derive(Default)]
 pub(crate) struct CallPlaces(BTreeMap<(Function, Dispatcher), BTreeSet<u64>>);
 
@@ -194,7 +196,8 @@ fn begins(function: Function) -> Option<bool> {
     }
 }
 
-/// The functions that do the work: objects begin at one place in them and end at another one, so they use what others wrap.
+/// The functions that do the work: objects begin at one place in them and end at another one, so they use what others
+/// wrap.
 fn working(processes: &[Vec<Made>]) -> HashSet<Named<'_>> {
     // The first place where something begins, and where something ends; `None` if there are several.
     type Seen<'f> = [Option<Option<(Option<u32>, &'f str)>>; 2];
@@ -213,7 +216,8 @@ fn working(processes: &[Vec<Made>]) -> HashSet<Named<'_>> {
     places.into_iter().filter(|(_, seen)| works(seen)).map(|(function, _)| function).collect()
 }
 
-/// A function in which one place calls several functions of C for several callers, as one that is given the name of what it calls.
+/// A function in which one place calls several functions of C for several callers, as one that is given the name of
+/// what it calls.
 fn of_any_function<'f>(
     process: &'f [Made],
     known: &HashSet<Named<'f>>,
@@ -267,8 +271,8 @@ fn of_one_function<'f>(stacks: &BTreeSet<Vec<Step<'f>>>, working: &HashSet<Named
 /// The endings of files that hold what several sources need.
 const HEADERS: [&str; 7] = [".h", ".hpp", ".hh", ".hxx", ".cuh", ".inl", ".ipp"];
 
-/// The other functions in headers with dispatchers that are called from outside of them. What helps in one call is mostly beside what helps
-/// in the others, and there may be only one caller of it.
+/// The other functions in headers with dispatchers that are called from outside of them. What helps in one call is
+/// mostly beside what helps in the others, and there may be only one caller of it.
 fn of_headers<'f>(
     processes: &'f [Vec<Made>],
     found: &HashSet<Named<'f>>,
@@ -312,7 +316,8 @@ fn most<'f>(stacks: &[&[Step<'f>]]) -> Option<Step<'f>> {
     (is_alone && has_name && count >= 3 && count >= 3 * rest).then_some(most)
 }
 
-/// Whether the frame is of the C++ library or of MPI. Both call for others, also where they are compiled into the program.
+/// Whether the frame is of the C++ library or of MPI. Both call for others, also where they are compiled into the
+/// program.
 pub(super) fn is_of_library(frame: &Frame) -> bool {
     let module = file_name(&frame.module);
     if ["libmpi", "libpmpi"].iter().any(|beginning| module.starts_with(beginning)) {

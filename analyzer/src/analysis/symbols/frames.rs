@@ -6,11 +6,13 @@ use urscope_schema::{handle::fingerprint, trace::records::is_of_runtime};
 
 use crate::analysis::{Excerpt, FoundFinding, Frame, Location, ProcessSummary};
 
-/// The directories of the headers of the C++ library, of the SYCL runtime and of the CUDA toolkit, whose functions are compiled into programs.
+/// The directories of the headers of the C++ library, of the SYCL runtime and of the CUDA toolkit, whose functions are
+/// compiled into programs.
 const HEADERS: [&str; 5] =
     ["/usr/include/", "/include/sycl/", "/include/c++/", "/cuda/include/", "/targets/x86_64-linux/include/"];
 
-/// How the names of functions begin that nvcc puts into programs: local ones of the static runtime, and what launches a kernel.
+/// How the names of functions begin that nvcc puts into programs: local ones of the static runtime, and what launches a
+/// kernel.
 const OF_CUDA: [&str; 4] = ["libcudart_static_", "__cudart", KERNEL_STUB, "__cudaLaunch"];
 
 /// How the name of a function begins that passes the arguments of a kernel to the runtime.
@@ -107,7 +109,8 @@ impl Location {
         self.frames().filter(move |frame| wrappers_only || !frame.wrapper).take(FRAMES)
     }
 
-    /// The innermost frame of the program that is no wrapper, which is where a person looks first; `None` if the stack shows none.
+    /// The innermost frame of the program that is no wrapper, which is where a person looks first; `None` if the stack
+    /// shows none.
     pub fn call_site(&self) -> Option<&Frame> {
         self.shown_frames().next().filter(|frame| frame.is_of_program() && !frame.module.is_empty())
     }
@@ -129,13 +132,13 @@ impl FoundFinding {
         std::iter::once(&mut self.process).chain(&mut self.other)
     }
 
-    /// A hash of what is the same in every run: the rule, and for both sides the program, the function of C, and the shown frames,
-    /// from the call site on, by function and source file, or by module and offset; and which of several places in its function the
-    /// call site is. It excludes process ids and addresses, line numbers, which change with every edit above them, and directories,
-    /// which differ between machines.
+    /// A hash of what is the same in every run: the rule, and for both sides the program, the function of C, and the
+    /// shown frames, from the call site on, by function and source file, or by module and offset; and which of several
+    /// places in its function the call site is. It excludes process ids and addresses, line numbers, which change with
+    /// every edit above them, and directories, which differ between machines.
     ///
-    /// It depends on which frames are marked as wrappers and on the places that a run has called from, so [`Self::may_be`] compares
-    /// findings of two runs.
+    /// It depends on which frames are marked as wrappers and on the places that a run has called from, so
+    /// [`Self::may_be`] compares findings of two runs.
     pub(crate) fn identity_of(&self) -> String {
         self.hash(true)
     }
@@ -165,7 +168,8 @@ impl FoundFinding {
         format!("{:016x}", fingerprint(words.join("\n").as_bytes()))
     }
 
-    /// Whether a finding of another run with the same [`Self::identity_of_function`] may be this one. Both have the same marks.
+    /// Whether a finding of another run with the same [`Self::identity_of_function`] may be this one. Both have the
+    /// same marks.
     pub(crate) fn may_be(&self, other: &Self) -> bool {
         self.call_frames().zip(other.call_frames()).all(|frames| match frames {
             (Some(own), Some(other)) => own.may_be_at(other),
@@ -185,8 +189,9 @@ impl FoundFinding {
         self.locations().map(|side| side.shown_frames().next())
     }
 
-    /// What findings at one call site have in common: the rule and the object's kind, and for both sides the program, the function of
-    /// Unified Runtime, and all frames of the program with their lines. So mistakes are told apart that share a wrapper.
+    /// What findings at one call site have in common: the rule and the object's kind, and for both sides the program,
+    /// the function of Unified Runtime, and all frames of the program with their lines. So mistakes are told apart that
+    /// share a wrapper.
     pub(crate) fn call_site(&self) -> String {
         let mut site = format!("{}\n{}", self.rule, self.kind.as_deref().unwrap_or_default());
         for side in self.locations() {

@@ -1,5 +1,5 @@
-//! Call stacks: the names of their frames, the frames that reports show, and those that are no call sites: `wrappers` are named by a
-//! person, and `dispatchers` are found.
+//! Call stacks: the names of their frames, the frames that reports show, and those that are no call sites: `wrappers`
+//! are named by a person, and `dispatchers` are found.
 
 mod call_sites;
 mod dispatchers;

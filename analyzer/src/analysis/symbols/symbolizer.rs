@@ -121,7 +121,8 @@ fn name_lambdas(frames: &mut [Frame]) {
     }
 }
 
-/// Names the function that a launch of a kernel calls, which has the name and the line of the kernel, as part of the launch.
+/// Names the function that a launch of a kernel calls, which has the name and the line of the kernel, as part of the
+/// launch.
 fn name_kernel_stubs(frames: &mut [Frame]) {
     for index in (1..frames.len()).rev() {
         let [inner, outer] = frames.get_mut(index - 1..=index).unwrap_or_default() else { return };
@@ -151,8 +152,8 @@ fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
     if is_readable { Loader::new(file).ok() } else { None }
 }
 
-/// Whether a file is the C library or its loader. Their symbols name their frames. To decompress their debug information takes as long as all else
-/// in a report of one finding, and nobody looks at their lines.
+/// Whether a file is the C library or its loader. Their symbols name their frames. To decompress their debug
+/// information takes as long as all else in a report of one finding, and nobody looks at their lines.
 fn is_of_c_library(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("libc.so.") || name.starts_with("ld-linux")
@@ -164,7 +165,8 @@ fn is_build(file: &Path, build_id: &str) -> bool {
     id.as_deref() == Some(build_id)
 }
 
-/// The most memory that the compressed debug information of a file may take, in bytes. A file of a few megabytes can declare any size.
+/// The most memory that the compressed debug information of a file may take, in bytes. A file of a few megabytes can
+/// declare any size.
 const LARGEST: u64 = 1 << 30;
 
 /// The most that the table of lines may have of it: in memory, a byte of it becomes up to 25.
@@ -356,7 +358,8 @@ mod tests {
         }
     }
 
-    /// The start of an ELF file with one section of debug information, which is said to have a size when it is decompressed.
+    /// The start of an ELF file with one section of debug information, which is said to have a size when it is
+    /// decompressed.
     fn with_compressed(size: u64) -> Vec<u8> {
         let names = b"\0.shstrtab\0.debug_info\0";
         let (names_at, data_at) = (64, 64 + names.len() as u64);

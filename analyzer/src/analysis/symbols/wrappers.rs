@@ -3,8 +3,8 @@
 use super::{Dispatchers, dispatchers::is_of_library, frames::bare};
 use crate::analysis::{Frame, Location, pattern::Pattern};
 
-/// Patterns of functions that are wrappers. `*` matches any text; a pattern without parameters matches every overload. Functions that a
-/// pattern behind `!` matches are none, whatever the calls of a run show.
+/// Patterns of functions that are wrappers. `*` matches any text; a pattern without parameters matches every overload.
+/// Functions that a pattern behind `!` matches are none, whatever the calls of a run show.
 #[derive(Clone, Debug, Default)]
 pub struct Wrappers {
     named: Vec<Pattern>,
@@ -33,8 +33,8 @@ impl Wrappers {
         side.site = side.call_site().map(Frame::brief);
     }
 
-    /// Marks the frames of a call stack that are no call sites: those of these wrappers, and the innermost ones of the program as
-    /// long as they are of a wrapper, of a dispatcher that was found, or of a library that calls for others.
+    /// Marks the frames of a call stack that are no call sites: those of these wrappers, and the innermost ones of the
+    /// program as long as they are of a wrapper, of a dispatcher that was found, or of a library that calls for others.
     fn mark_frames(&self, stack: &mut [Frame], found: &Dispatchers) {
         for frame in &mut *stack {
             frame.wrapper = covers(&self.named, frame) && !covers(&self.never, frame);

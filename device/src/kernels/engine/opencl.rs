@@ -1,5 +1,5 @@
-//! The functions and numbers of OpenCL that are used (cl.h, cl_ext.h). Numbers without a comment have their names there,
-//! without `CL_`.
+//! The functions and numbers of OpenCL that are used (cl.h, cl_ext.h). Numbers without a comment have their names
+//! there, without `CL_`.
 //!
 //! Must never name a function that OpenCL 2.1 does not require, except by [`Platform`]'s query for extensions.
 //!

@@ -25,8 +25,8 @@ fn in_interface(interface: &Interface, function: Function) -> Function {
     Function::ALL.iter().find(does_the_same).copied().unwrap_or(function)
 }
 
-/// The same call by the function of another interface. A handle has no size there; in CUDA it is known by its bytes, and what
-/// is made belongs to the current context.
+/// The same call by the function of another interface. A handle has no size there; in CUDA it is known by its bytes,
+/// and what is made belongs to the current context.
 pub(super) fn by_interface(
     interface: Option<&Interface>,
     (function, enter, exit): (Function, Values, Values),

@@ -40,26 +40,27 @@
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
 //! `null` is the name of no object. A name is an address: named again as a result, the same address comes again. Handle
-//! data that nobody got are a copy of others where they are put, and wrong bytes where they are opened; `zeros` are bytes
-//! that nobody has filled in. The bytes of handle
-//! data depend on the exported address alone; those of physical memory also on the name of the handle data, unless it is
-//! `like` another.
+//! data that nobody got are a copy of others where they are put, and wrong bytes where they are opened; `zeros` are
+//! bytes that nobody has filled in. The bytes of handle data depend on the exported address alone; those of physical
+//! memory also on the name of the handle data, unless it is `like` another.
 //!
-//! Behind a call may stand `+ NUMBER` (an address inside; of a `map`, inside of what it makes), `in CONTEXT`, `on DEVICE`
-//! (of a context: its only one), `sized NUMBER` (of the handle data of an open, or of what is mapped), `overwrites
-//! NUMBER` (of an open: the adapter would have changed this byte of its caller's), `flipped NUMBER` (of an open: a bit of
-//! that byte of its handle data is another one), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a
-//! close, a free or an unmap: the device says that a command accesses the memory from there on), `replaced` (of an open by Level Zero: the process has written
-//! the number of its own descriptor into the handle), `on-host` (of a copy: the program may have memory of its own at the address), `ze` or `cuda` (by the function of
-//! Level Zero, of USM and its handle data, or of CUDA, also of events), and one of `fails` (with 45, or the `ur_result_t` behind it), `may-fail` (likewise, if the
-//! runtime likes; without a runtime it fails) and `begins`.
+//! Behind a call may stand `+ NUMBER` (an address inside; of a `map`, inside of what it makes), `in CONTEXT`, `on
+//! DEVICE` (of a context: its only one), `sized NUMBER` (of the handle data of an open, or of what is mapped),
+//! `overwrites NUMBER` (of an open: the adapter would have changed this byte of its caller's), `flipped NUMBER` (of an
+//! open: a bit of that byte of its handle data is another one), `exposes NUMBER` (of a get: the bytes that the driver
+//! exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a close, a free or an unmap: the
+//! device says that a command accesses the memory from there on), `replaced` (of an open by Level Zero: the process has
+//! written the number of its own descriptor into the handle), `on-host` (of a copy: the program may have memory of its
+//! own at the address), `ze` or `cuda` (by the function of Level Zero, of USM and its handle data, or of CUDA, also of
+//! events), and one of `fails` (with 45, or the `ur_result_t` behind it), `may-fail` (likewise, if the runtime likes;
+//! without a runtime it fails) and `begins`.
 //!
 //! `&` in front of a line: the step happens at the same time as the one before it. What stands between a line `NUMBER
 //! times` and a line `end` happens so often; `$` in it is the number of the repetition.
 //!
 //! A scenario becomes records, numbered and timed, that a tracker plays and that a trace can be written from.
-//! `tests/apps/scenario.cpp` plays one with real processes on the real runtime, as far as a program in SYCL can make its
-//! steps happen.
+//! `tests/apps/scenario.cpp` plays one with real processes on the real runtime, as far as a program in SYCL can make
+//! its steps happen.
 
 mod handle_data;
 mod interfaces;
@@ -158,7 +159,8 @@ struct Call {
     shared: bool,
     /// Whether it is made with profiling.
     profiled: bool,
-    /// The size that is asked for, of what is mapped where that is not all, or of handle data that is not what its get gave.
+    /// The size that is asked for, of what is mapped where that is not all, or of handle data that is not what its get
+    /// gave.
     size: Option<u64>,
     /// Of an open: the byte of the caller's handle data that the adapter would have changed.
     overwrites: Option<u64>,

@@ -350,7 +350,8 @@ impl Player {
         Values { data: Some(data), data_size: data_size(call), fingerprint, value, ..exported }
     }
 
-    /// The fingerprint of the handle data of that name. One that was never got, or cut to another size, has bytes of its own.
+    /// The fingerprint of the handle data of that name. One that was never got, or cut to another size, has bytes of
+    /// its own.
     fn bytes_of(&self, name: &str, size: Option<u64>) -> u64 {
         match (self.bytes.get(name), size) {
             (Some(bytes), None) => *bytes,

@@ -37,7 +37,8 @@ fn what_ends_inside_is_right() {
     );
 }
 
-/// At the level of Level Zero, a handle names the whole allocation of the driver, and the memory may lie anywhere in it.
+/// At the level of Level Zero, a handle names the whole allocation of the driver, and the memory may lie anywhere in
+/// it.
 #[test]
 fn a_size_that_is_not_certain_is_not_used() {
     let share = |exporter: &str| {

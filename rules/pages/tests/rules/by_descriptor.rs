@@ -19,8 +19,8 @@ enum Bytes {
 /// The descriptor of every handle: like processes have equal numbers.
 const DESCRIPTOR: u32 = 1024;
 
-/// The records of a scenario where every get returns that descriptor and every open has it. The file of it in the process
-/// that opens is that of the handle that the scenario opens.
+/// The records of a scenario where every get returns that descriptor and every open has it. The file of it in the
+/// process that opens is that of the handle that the scenario opens.
 fn events(scenario: &str, bytes: Bytes) -> Vec<Event> {
     let mut events = scenario.parse::<Scenario>().unwrap().events().unwrap();
     let data = Some(descriptor_data(DESCRIPTOR));

@@ -7,8 +7,8 @@ use urscope_rules::{Severity, catalog::RULES};
 
 use crate::scenarios::play;
 
-/// Rules whose bad trace cannot be without a finding of another rule: of that which is allowed until something else follows, or of
-/// what follows.
+/// Rules whose bad trace cannot be without a finding of another rule: of that which is allowed until something else
+/// follows, or of what follows.
 const BESIDE: [(&str, &str); 4] = [
     ("lost-handles", "freed-while-exported"),
     ("unreturned-gets", "freed-while-exported"),

@@ -1,4 +1,5 @@
-//! What grows with every iteration: handles that outlive their memory, mappings that are kept, and mappings of memory that is gone.
+//! What grows with every iteration: handles that outlive their memory, mappings that are kept, and mappings of memory
+//! that is gone.
 
 use urscope_rules::{Finding, Severity};
 
@@ -132,7 +133,8 @@ fn a_mapping_is_stale_once_its_address_is_exported_anew() {
     assert!(stale(&format!("{anew}\nc: alloc b 64 ze\nc: copy b sized 64 ze")).is_empty());
 }
 
-/// Imported physical memory that is mapped at `w` in `c`, after its owner `p` had it at `v`, and what follows. Calls of CUDA.
+/// Imported physical memory that is mapped at `w` in `c`, after its owner `p` had it at `v`, and what follows. Calls of
+/// CUDA.
 fn replaced(steps: &str) -> Vec<(&'static str, Severity)> {
     let begin = "p: physical m ipc\np: map m -> v\np: get-physical m -> h\nc: open-physical h -> o\nc: map o -> w\nc: copy w sized 64";
     let end = "c: host-waits\nc: unmap w\nc: close-physical o\np: put-physical h";

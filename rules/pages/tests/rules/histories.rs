@@ -10,7 +10,8 @@ use crate::scenarios::overlapping::{History, Line, PROCESSES, What};
 use crate::scenarios::{self, choices};
 
 impl History {
-    /// The processes with a note on unopened handle data, with the count; and those with a note on opens of their own memory.
+    /// The processes with a note on unopened handle data, with the count; and those with a note on opens of their own
+    /// memory.
     fn noted(&self) -> [BTreeMap<usize, u64>; 2] {
         let text: Vec<_> = self.lines.iter().map(|line| line.text.as_str()).collect();
         let found = scenarios::play(&text.join("\n"));

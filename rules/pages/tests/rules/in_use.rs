@@ -96,7 +96,8 @@ fn level_zero_has_the_same_rules() {
     assert_eq!(found[0].severity, Severity::Error);
 }
 
-/// The number of the first command that was not waited for is that of a call of another thread, which has numbers of its own.
+/// The number of the first command that was not waited for is that of a call of another thread, which has numbers of
+/// its own.
 #[test]
 fn the_order_of_commands_is_that_of_time() {
     let story = "p: alloc a 64\np: get a -> h\np: copy a sized 64\np: host-waits\np/2: alloc b 64\np/2: copy b sized 64\np: put h\np: free a";

@@ -8,7 +8,8 @@ use crate::scenarios;
 
 const MAPPED: &[&str] = &["released-while-mapped"];
 
-/// Plays a scenario, in which there may be no call of a `urIPC*` function, and calls that fail, and expects exactly these findings.
+/// Plays a scenario, in which there may be no call of a `urIPC*` function, and calls that fail, and expects exactly
+/// these findings.
 #[track_caller]
 fn expect(scenario: &str, codes: &[&str]) -> Vec<Finding> {
     let mut found = scenarios::play(scenario);

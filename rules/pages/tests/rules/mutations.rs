@@ -1,5 +1,5 @@
-//! One call of a correct history is left out, made twice, or made after those of other processes. A table states the findings
-//! for each kind of call; nothing else is found.
+//! One call of a correct history is left out, made twice, or made after those of other processes. A table states the
+//! findings for each kind of call; nothing else is found.
 //!
 //! The table does not use the tracker. It computes the findings from the calls of the history alone.
 
@@ -48,8 +48,8 @@ impl Table<'_> {
         }
         let mut codes = Codes::from(["leaked-mapping"]);
         codes.extend(self.ends(open.life).then_some("freed-while-open"));
-        // Memory that is never freed ends with its process; processes end in the order in which they began. The mapping then
-        // belongs to what was opened there last.
+        // Memory that is never freed ends with its process; processes end in the order in which they began. The mapping
+        // then belongs to what was opened there last.
         let last = self.0.iter().rfind(|call| call.what == Open && call.same_opened(open)).unwrap_or(open);
         let owner = self.0.iter().find(|call| call.what == Make && call.life == last.life).unwrap().process;
         let outlived = owner != open.process && self.first(owner) < self.first(open.process);
@@ -57,8 +57,8 @@ impl Table<'_> {
         codes
     }
 
-    /// What an open at a place shows whose get is not there, or whose handle data has been put. `gone` is the place of a call
-    /// that is to be ignored.
+    /// What an open at a place shows whose get is not there, or whose handle data has been put. `gone` is the place of
+    /// a call that is to be ignored.
     fn bytes_at(&self, place: usize, open: &Call, gone: usize) -> Option<&'static str> {
         let before = || self.0[..place].iter().enumerate().filter(|(at, _)| *at != gone).map(|(_, call)| call);
         let producer = self.0.iter().find(|call| call.what == Get && call.handle == open.handle).unwrap();

@@ -1,7 +1,7 @@
 //! A correct history of physical memory and events has no finding, and one fault in it has exactly its findings.
 //!
-//! Random numbers choose what three processes of two threads do next, among what is allowed. Calls overlap or are refused, and
-//! an address is used again as soon as its end has returned.
+//! Random numbers choose what three processes of two threads do next, among what is allowed. Calls overlap or are
+//! refused, and an address is used again as soon as its end has returned.
 
 use std::collections::{BTreeMap, BTreeSet};
 

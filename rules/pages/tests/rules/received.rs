@@ -1,5 +1,5 @@
-//! Rules about the bytes that opens receive, about what devices support, and about repeated calls: when they report, with which
-//! severity, and when they report nothing.
+//! Rules about the bytes that opens receive, about what devices support, and about repeated calls: when they report,
+//! with which severity, and when they report nothing.
 
 use urscope_rules::Severity;
 

@@ -88,10 +88,10 @@
 //!
 //! # What to do
 //!
-//! If the number of handles grows as well, see `leaked-handle`, `leaked-mapping` and `urscope holders`; if descriptors are
-//! exported and not closed, see `leaked-descriptor`. If neither, list the descriptors (`ls -l /proc/PID/fd`): the driver or
-//! a cache keeps those of a `dmabuf` or `memfd`. The limits of caches are `UMF_MAX_OPENED_IPC_HANDLES` and the pool
-//! settings of the runtime.
+//! If the number of handles grows as well, see `leaked-handle`, `leaked-mapping` and `urscope holders`; if descriptors
+//! are exported and not closed, see `leaked-descriptor`. If neither, list the descriptors (`ls -l /proc/PID/fd`): the
+//! driver or a cache keeps those of a `dmabuf` or `memfd`. The limits of caches are `UMF_MAX_OPENED_IPC_HANDLES` and
+//! the pool settings of the runtime.
 
 mod samples;
 

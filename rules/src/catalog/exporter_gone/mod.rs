@@ -8,15 +8,15 @@
 //! it any more, a second open is refused, and SYCL guarantees nothing. The specification does not forbid the owner to
 //! end, so this is a note. It states how many bytes stay, of how many ended processes, and for how long.
 //!
-//! It is a warning where one process keeps such memory from one owner to the next: it has opened memory of three processes
-//! or more, each after an earlier one had ended, and has kept 64 MiB or more of them, to its own end or for a
-//! minute or longer. A server does so that does not notice the ends of its clients: the device is full one day. What many
-//! processes open before the first of them ends is a note, however much it is: they end one after the other.
+//! It is a warning where one process keeps such memory from one owner to the next: it has opened memory of three
+//! processes or more, each after an earlier one had ended, and has kept 64 MiB or more of them, to its own end or for a
+//! minute or longer. A server does so that does not notice the ends of its clients: the device is full one day. What
+//! many processes open before the first of them ends is a note, however much it is: they end one after the other.
 //!
-//! A trace does not show when its process was killed or became another program. `urscope run` observes until when a process is
-//! there, so that also what was opened after its last call is reported. What is closed within a second after a
-//! kill was seen is not reported, and neither is what a process has open that is killed itself within this second. Without
-//! `urscope run`, what is closed after the last call of the owner is reported as not proved.
+//! A trace does not show when its process was killed or became another program. `urscope run` observes until when a
+//! process is there, so that also what was opened after its last call is reported. What is closed within a second after
+//! a kill was seen is not reported, and neither is what a process has open that is killed itself within this second.
+//! Without `urscope run`, what is closed after the last call of the owner is reported as not proved.
 //!
 //! # Example
 //!
@@ -96,8 +96,9 @@
 //!
 //! # What to do
 //!
-//! Let the owner wait for the other processes before it ends, with an acknowledgement or a barrier. An owner that may be killed
-//! cannot wait: close what it has exported when it is gone. A closed connection, a missing heartbeat or a pidfd shows that.
+//! Let the owner wait for the other processes before it ends, with an acknowledgement or a barrier. An owner that may
+//! be killed cannot wait: close what it has exported when it is gone. A closed connection, a missing heartbeat or a
+//! pidfd shows that.
 
 mod kept;
 
@@ -123,7 +124,8 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateful(|| Box::new(EndedOwners::default())),
 };
 
-/// The number of exports of killed processes that are remembered, because they may be opened after the last records of these.
+/// The number of exports of killed processes that are remembered, because they may be opened after the last records of
+/// these.
 const MAX_EXPORTS: usize = 65_536;
 
 /// The memory that was exported when its process ended.
@@ -189,7 +191,8 @@ impl RuleState for EndedOwners {
 }
 
 impl EndedOwners {
-    /// A process ends that may have memory open whose owner has ended. What is not open in it any more ended with its context.
+    /// A process ends that may have memory open whose owner has ended. What is not open in it any more ended with its
+    /// context.
     fn holder_ends(&mut self, fact: &Fact<'_>) {
         if self.open.is_empty() {
             return;

@@ -5,8 +5,8 @@ use urscope_schema::api::Function;
 
 use crate::{place::Place, tracker::Map};
 
-/// The duration from which on a call is reported, in nanoseconds. A runnable thread may wait for tens of milliseconds on a
-/// busy machine, which must not change what is found.
+/// The duration from which on a call is reported, in nanoseconds. A runnable thread may wait for tens of milliseconds
+/// on a busy machine, which must not change what is found.
 const SLOW_CALL: u64 = 500_000_000;
 
 /// The number of calls of a function that a distribution needs.

@@ -64,8 +64,8 @@ fn of_descriptor(tracker: &Tracker, who: ProcessId, fingerprint: Option<u64>) ->
     Some((export.subject.value.filter(|_| is_own)?, export.subject.serial))
 }
 
-/// The ended object at an address that lies in no allocation. A mapping, or physical memory, may have taken the address of freed
-/// memory.
+/// The ended object at an address that lies in no allocation. A mapping, or physical memory, may have taken the address
+/// of freed memory.
 fn dangling(state: Option<&ProcessState>, pointer: Option<u64>) -> Option<Box<DanglingUse>> {
     let (state, pointer) = state.zip(pointer)?;
     if state.mapping_at(pointer).is_some() || state.mapped.at(pointer).is_some() {

@@ -108,7 +108,8 @@ pub(super) fn retained_or_made(tracker: &mut Tracker, born: Place, kind: Kind, v
     }
 }
 
-/// Physical memory that was released and is still mapped has a reference again: its mappings and descriptors are those of the new life.
+/// Physical memory that was released and is still mapped has a reference again: its mappings and descriptors are those
+/// of the new life.
 fn live_on(state: &mut ProcessState, memory: Handle, serial: Serial) {
     let Some(before) = state.mapped.iter().find(|(_, range)| range.memory == memory).map(|(_, range)| range.serial)
     else {

@@ -22,7 +22,8 @@ const MAX_ALTERED: usize = 1 << 10;
 
 /// An open begins: finds the export of its bytes, and whether they have expired.
 ///
-/// An import of a descriptor is an open, too, but the descriptor holds the memory: nothing of it expires. One of bytes is like any open.
+/// An import of a descriptor is an open, too, but the descriptor holds the memory: nothing of it expires. One of bytes
+/// is like any open.
 pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: &Open) -> PendingChange {
     let of_this_kind = |id: &ExportId| tracker.exports.get(*id).is_some_and(|found| found.subject.kind == open.of);
     let export = tracker.export_of(who, open.fingerprint).filter(of_this_kind);

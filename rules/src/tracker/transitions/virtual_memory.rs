@@ -1,5 +1,5 @@
-//! Addresses that physical memory is mapped at: added at the exit of a map, removed at the enter of an unmap. Those that it was
-//! unmapped from are remembered until a map begins there.
+//! Addresses that physical memory is mapped at: added at the exit of a map, removed at the enter of an unmap. Those
+//! that it was unmapped from are remembered until a map begins there.
 
 use urscope_schema::handle::{Handle, Kind};
 
@@ -32,7 +32,8 @@ pub(super) fn unmap(tracker: &mut Tracker, who: ProcessId, (start, size): (u64, 
     if ranges.is_empty() { PendingChange::Nothing } else { PendingChange::Unmap(ranges) }
 }
 
-/// A map has returned. What was unmapped there before is no longer what its process has there, unless it is mapped elsewhere.
+/// A map has returned. What was unmapped there before is no longer what its process has there, unless it is mapped
+/// elsewhere.
 pub(super) fn mapped(
     tracker: &mut Tracker,
     who: ProcessId,

@@ -1,8 +1,9 @@
 //! The CUDA driver: `cuda.h` 13.0.
 //!
-//! Nothing returns a handle: gets of an allocation give equal bytes until it is freed. Unlike Level Zero, the documentation
-//! leaves undefined what happens when memory is freed, or an event destroyed, while another process has it open. The driver
-//! closes at the end of a process what that has left open, and libraries rely on it: only growth is a leak.
+//! Nothing returns a handle: gets of an allocation give equal bytes until it is freed. Unlike Level Zero, the
+//! documentation leaves undefined what happens when memory is freed, or an event destroyed, while another process has
+//! it open. The driver closes at the end of a process what that has left open, and libraries rely on it: only growth is
+//! a leak.
 
 pub mod constants;
 mod results;
@@ -51,14 +52,15 @@ pub static INTERFACE: Interface = Interface {
         Promise::ContextsOwnMemory,
         // The driver waits for the device (measured: driver 580, H200).
         Promise::EndsWait,
-        // "After this API returns, accessing the memory from any subsequent work launched on the GPU ... results in undefined behavior"
-        // (cuMemFreeAsync, cuda.h).
+        // "After this API returns, accessing the memory from any subsequent work launched on the GPU ... results in
+        // undefined behavior" (cuMemFreeAsync, cuda.h).
         Promise::FreesEndAtOnce,
         Promise::HandlesNameAllocations,
         Promise::OrderIsSeen,
         Promise::MappingsHoldMemory,
-        // "the memory allocation will be freed when all outstanding mappings to the memory are unmapped and when all outstanding references
-        // to the handle (including it's shareable counterparts) are also released" (cuMemRelease, cuda.h).
+        // "the memory allocation will be freed when all outstanding mappings to the memory are unmapped and when all
+        // outstanding references to the handle (including it's shareable counterparts) are also released"
+        // (cuMemRelease, cuda.h).
         Promise::DescriptorsKeepMemory,
         Promise::OwnOpensAreRefused,
     ]),

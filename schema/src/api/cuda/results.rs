@@ -1,5 +1,6 @@
-//! The result codes of the CUDA driver: `CUresult` of `cuda.h`, 13.0, each with the code of Unified Runtime that has its
-//! meaning. `CUDA_ERROR_INVALID_VALUE` and `CUDA_ERROR_INVALID_HANDLE` have several meanings; the first is that of a result.
+//! The result codes of the CUDA driver: `CUresult` of `cuda.h`, 13.0, each with the code of Unified Runtime that has
+//! its meaning. `CUDA_ERROR_INVALID_VALUE` and `CUDA_ERROR_INVALID_HANDLE` have several meanings; the first is that of
+//! a result.
 //!
 //! `schema/tests/schema/cuda_header.rs` compares every row with the header.
 

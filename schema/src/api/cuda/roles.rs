@@ -26,9 +26,11 @@ roles! {
     };
     /// A `CUfunction` or `CUkernel` that is launched.
     Kernel(usize) structure KERNEL;
-    /// A `void **`: the addresses of a kernel's arguments. Of the pointers among these, those into shared memory are recorded.
+    /// A `void **`: the addresses of a kernel's arguments. Of the pointers among these, those into shared memory are
+    /// recorded.
     KernelParams(usize) structure KERNEL_PARAMS;
-    /// A `void **`: options of a launch, one of which may be a buffer with all arguments in the place of their addresses.
+    /// A `void **`: options of a launch, one of which may be a buffer with all arguments in the place of their
+    /// addresses.
     KernelExtra(usize) structure KERNEL_EXTRA;
     /// A `const CUDA_MEMCPY2D *`.
     Copy2d(usize) structure COPY_2D;

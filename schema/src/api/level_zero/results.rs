@@ -1,5 +1,5 @@
-//! The result codes of Level Zero: `ze_result_t` of `ze_api.h`, 1.17, each with the code of Unified Runtime that has its
-//! meaning.
+//! The result codes of Level Zero: `ze_result_t` of `ze_api.h`, 1.17, each with the code of Unified Runtime that has
+//! its meaning.
 
 use crate::api::interface::{NamedResult, ResultCode};
 

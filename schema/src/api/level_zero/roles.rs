@@ -52,8 +52,9 @@ roles! {
 }
 
 /// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a
-/// descriptor. Intel's driver also writes the process that exported it, and the descriptor as the get returned it, which
-/// shows whether a program has stored another one (`IpcOpaqueMemoryData` in its `context.h`). An older driver does not.
+/// descriptor. Intel's driver also writes the process that exported it, and the descriptor as the get returned it,
+/// which shows whether a program has stored another one (`IpcOpaqueMemoryData` in its `context.h`). An older driver
+/// does not.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcHandle {

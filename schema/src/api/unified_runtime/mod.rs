@@ -20,7 +20,8 @@ const IPC_MEM: u64 = constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC as u64;
 /// The interface. The other ones are described by how they differ from it.
 pub static INTERFACE: Interface = Interface {
     name: "Unified Runtime",
-    // Its loader may be in libsycl, and is there from the start of a program on: an adapter may be there for some moments only.
+    // Its loader may be in libsycl, and is there from the start of a program on: an adapter may be there for some
+    // moments only.
     libraries: &[
         Library::of("libur_", Calls::Own),
         Library::of("libsycl.", Calls::Own),

@@ -1,8 +1,9 @@
 //! The binary form of a trace: a Fuchsia trace (FXT), which Perfetto opens as it is.
 //!
-//! The file is a sequence of chunks of [`CHUNK`] words. Each chunk belongs to one thread at a time, so that threads write without a
-//! lock; the chunks of one writer form a lane. [`write`] makes records, [`read`] reads them back. The records of Fuchsia's format are
-//! specified in <https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format>; `FORMAT.md` says which of them urscope uses and how.
+//! The file is a sequence of chunks of [`CHUNK`] words. Each chunk belongs to one thread at a time, so that threads
+//! write without a lock; the chunks of one writer form a lane. [`write`] makes records, [`read`] reads them back. The
+//! records of Fuchsia's format are specified in <https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format>;
+//! `FORMAT.md` says which of them urscope uses and how.
 
 pub mod read;
 pub mod write;
@@ -20,7 +21,8 @@ pub const CHUNK_BYTES: u64 = (CHUNK * size_of::<u64>()) as u64;
 /// The first word of a file, which is a record (magic number record).
 pub const MAGIC: u64 = 0x0016_5478_4604_0010;
 
-/// The number of words before the first record of a thread in a chunk: the head of the chunk and the record of the thread.
+/// The number of words before the first record of a thread in a chunk: the head of the chunk and the record of the
+/// thread.
 pub const HEAD: usize = 5;
 
 /// The contents of a word that nothing was written to: a record of one word that every reader skips (metadata of an

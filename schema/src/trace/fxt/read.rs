@@ -61,7 +61,8 @@ impl Strings {
         }
     }
 
-    /// Shares the memory of the strings that this version writes, if they are these: many files of one run need it once.
+    /// Shares the memory of the strings that this version writes, if they are these: many files of one run need it
+    /// once.
     pub fn share(&mut self) {
         static OWN: LazyLock<Strings> = LazyLock::new(Strings::own);
         if self.0 == OWN.0 {
@@ -90,10 +91,11 @@ pub struct Before {
 /// What the record directly in front says: that of another call. All zero where another record is there, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Latest {
-    /// The number of the call. The return of the same call leaves it out, and so does the beginning of the call with the next number.
+    /// The number of the call. The return of the same call leaves it out, and so does the beginning of the call with
+    /// the next number.
     call: u64,
-    /// In version 2, the context of the latest call that began, and the adapter that served that call. A call that has both leaves them
-    /// out.
+    /// In version 2, the context of the latest call that began, and the adapter that served that call. A call that has
+    /// both leaves them out.
     context: u64,
     via: u64,
 }
@@ -172,9 +174,9 @@ pub enum Item {
     Damaged(Why),
 }
 
-/// Reads the record at a place of `words`, which are those of a chunk. Returns the number of its words, at least 1: all further words
-/// where its length makes no sense. `tid` is the thread of the lane. `before` is what the records in front of it in its chunk say, and
-/// becomes what they say with this one.
+/// Reads the record at a place of `words`, which are those of a chunk. Returns the number of its words, at least 1: all
+/// further words where its length makes no sense. `tid` is the thread of the lane. `before` is what the records in
+/// front of it in its chunk say, and becomes what they say with this one.
 #[inline]
 pub fn next(words: &[u64], at: usize, tid: u32, strings: &mut Strings, before: &mut Before) -> (Item, usize) {
     let latest = std::mem::take(&mut before.latest);
@@ -228,9 +230,9 @@ pub fn next(words: &[u64], at: usize, tid: u32, strings: &mut Strings, before: &
     (item, count)
 }
 
-/// Adds the record at a place of `words`, which are those of a chunk, to `to`, if it is that of a call; [`PackedCall`] reads it there.
-/// Returns the number of its words, and takes `before`, as [`next`] does. `None`, without an effect, says nothing about what follows:
-/// this is the fast path in front of [`next`].
+/// Adds the record at a place of `words`, which are those of a chunk, to `to`, if it is that of a call; [`PackedCall`]
+/// reads it there. Returns the number of its words, and takes `before`, as [`next`] does. `None`, without an effect,
+/// says nothing about what follows: this is the fast path in front of [`next`].
 ///
 /// [`PackedCall`]: crate::trace::packed::PackedCall
 #[inline]
@@ -290,8 +292,8 @@ impl Call {
     }
 }
 
-/// The event of a call; `None` for another record. Passes each value to `set`: first those that it leaves out, with their position in
-/// [`Values::FIELDS`]. An error says why the event is damaged, or that `set` has returned false.
+/// The event of a call; `None` for another record. Passes each value to `set`: first those that it leaves out, with
+/// their position in [`Values::FIELDS`]. An error says why the event is damaged, or that `set` has returned false.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "`set` is known then")]
 fn call(

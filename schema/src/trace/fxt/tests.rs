@@ -78,8 +78,8 @@ fn arguments(words: &[u64]) -> Vec<&[u64]> {
     iter::from_fn(|| rest.split_off(..write::length(*rest.first()?).max(1))).collect()
 }
 
-/// Checks that a record leaves out what it repeats, that both are read back, also in one pass, and that the second is nothing
-/// without the first.
+/// Checks that a record leaves out what it repeats, that both are read back, also in one pass, and that the second is
+/// nothing without the first.
 fn check_repeated(
     (base, first): (Vec<u64>, Record),
     (words, repeated): (Vec<u64>, Record),

@@ -1,7 +1,8 @@
 //! Makes records of the binary form.
 //!
-//! The record of a call is made by a function that is run twice: with [`Measure`] it gives the first word, which contains the length,
-//! and then it gives the other words to where they are kept. So the caller can claim room before anything is written.
+//! The record of a call is made by a function that is run twice: with [`Measure`] it gives the first word, which
+//! contains the length, and then it gives the other words to where they are kept. So the caller can claim room before
+//! anything is written.
 
 #![expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
 
@@ -61,7 +62,8 @@ fn short(event_kind: u64, of: Function, time: Nanos, values: &Values, to: &mut i
     event.first(event_kind, Name::Calls, function(of))
 }
 
-/// The record of a call that begins inside of the call with its number. Leaves nothing out, and says nothing to the next record.
+/// The record of a call that begins inside of the call with its number. Leaves nothing out, and says nothing to the
+/// next record.
 pub fn inner_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
     begin(enter, Name::Inside, Name::Inner, Event::new(to, enter.time))
 }
@@ -83,8 +85,8 @@ pub fn short_exit(of: Function, time: Nanos, values: &Values, to: &mut impl Sink
     short(kind::END, of, time, values, to)
 }
 
-/// The first word of the record in `words`, of [`short_enter`] or [`short_exit`], without its arguments: it repeats all those of the
-/// latest such record in the chunk, of the same function, that was written whole.
+/// The first word of the record in `words`, of [`short_enter`] or [`short_exit`], without its arguments: it repeats all
+/// those of the latest such record in the chunk, of the same function, that was written whole.
 #[inline]
 pub const fn repetition(first: u64) -> u64 {
     // The number of words is behind 4 bits, that of the arguments behind 20, and the category behind 32.
@@ -92,8 +94,8 @@ pub const fn repetition(first: u64) -> u64 {
     (first & !0x00f0_fff0 ^ categories) | 2 << 4
 }
 
-/// The record in `words` without the values that `base` has, too, as for [`repetition`], where not all are the same. Returns its first
-/// word. `None` if the fields are others, or no value is left out.
+/// The record in `words` without the values that `base` has, too, as for [`repetition`], where not all are the same.
+/// Returns its first word. `None` if the fields are others, or no value is left out.
 pub fn repeat(words: &[u64], base: &[u64], to: &mut impl Sink) -> Option<u64> {
     let ([first, time, arguments @ ..], [_, _, its @ ..]) = (words, base) else { return None };
     to.word(*time);
@@ -201,7 +203,8 @@ fn blob(name: Name, text: &str, to: &mut impl Sink) -> Option<u64> {
     (words <= CHUNK - HEAD).then_some(kind::BLOB | sizes | reference(name) << 16 | kind::DATA << 55)
 }
 
-/// The beginning of a file: the magic number, the unit of time, the strings that records refer to, and the name of the process.
+/// The beginning of a file: the magic number, the unit of time, the strings that records refer to, and the name of the
+/// process.
 pub fn beginning(pid: u32, process: &str) -> Vec<u64> {
     let mut words = vec![MAGIC, kind::INITIALIZATION | 2 << 4, NANOS_PER_SECOND];
     for (index, text) in strings() {

@@ -41,8 +41,8 @@ impl Functions {
     }
 
     fn found(via: usize) -> Option<Self> {
-        // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo`, `pfnRelease` and `pfnGetNativeHandle` in
-        // all releases (`ur_ddi.h`).
+        // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo`, `pfnRelease` and
+        // `pfnGetNativeHandle` in all releases (`ur_ddi.h`).
         unsafe {
             Some(Self {
                 get: registry::function(via, Table::Device, 0)?,

@@ -85,8 +85,8 @@ pub fn query_table(via: usize, table: Table) -> Vec<*mut c_void> {
     getter(via, table).map(filled_by).unwrap_or_default()
 }
 
-/// The pointers that a getter puts into its table. The CUDA adapter leaves slots between others as they are: they are null,
-/// as in the adapter's own table.
+/// The pointers that a getter puts into its table. The CUDA adapter leaves slots between others as they are: they are
+/// null, as in the adapter's own table.
 fn filled_by(getter: Getter) -> Vec<*mut c_void> {
     let mut scratch = [UNFILLED; SLOT_LIMIT];
     // SAFETY: no table has more slots in any release.

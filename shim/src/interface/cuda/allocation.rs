@@ -23,7 +23,8 @@ pub(super) unsafe fn set_address_range(function: *mut c_void) {
     }
 }
 
-/// The first address of the allocation or mapping that an address of device memory lies in, and the one behind its last. A context is current.
+/// The first address of the allocation or mapping that an address of device memory lies in, and the one behind its
+/// last. A context is current.
 #[cold]
 pub(super) fn around(address: u64) -> Option<[u64; 2]> {
     let function = FUNCTION.load(Ordering::Acquire);

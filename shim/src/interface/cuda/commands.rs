@@ -17,7 +17,8 @@ const fn is_frequent(function: Function) -> bool {
     function.is_command()
 }
 
-/// The instructions of a hook: it jumps to the driver's function while the process shares nothing, and stores its caller otherwise.
+/// The instructions of a hook: it jumps to the driver's function while the process shares nothing, and stores its
+/// caller otherwise.
 macro_rules! begin {
     ($to:path, $number:expr) => {
         std::arch::naked_asm!(

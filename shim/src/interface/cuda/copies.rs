@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn the_first_row_of_the_first_plane_is_told() {
         let mut words = [0_u64; 25];
-        // From column 3, row 2, plane 1 of memory of the device, with 10 rows of 100 bytes in a plane; to memory of the host.
+        // From column 3, row 2, plane 1 of memory of the device, with 10 rows of 100 bytes in a plane; to memory of the
+        // host.
         (words[0], words[1], words[2], words[4], words[6]) = (3, 2, 1, DEVICE.into(), 0x1000);
         (words[9], words[10], words[15], words[17]) = (100, 10, 1, 0x2000);
         (words[22], words[23], words[24]) = (7, 4, 2);

@@ -1,8 +1,9 @@
 //! The arguments of kernels that are launched by the CUDA driver.
 //!
-//! A launch passes the address of each argument, and neither number, sizes nor types; or the address of a buffer with all of them. The
-//! driver knows the sizes (`cuFuncGetParamInfo` and `cuKernelGetParamInfo`, since CUDA 12.4). It is asked at the first launch of a kernel:
-//! the answer is kept until code is unloaded. An argument may be a structure with pointers in it, so that each aligned word may be one.
+//! A launch passes the address of each argument, and neither number, sizes nor types; or the address of a buffer with
+//! all of them. The driver knows the sizes (`cuFuncGetParamInfo` and `cuKernelGetParamInfo`, since CUDA 12.4). It is
+//! asked at the first launch of a kernel: the answer is kept until code is unloaded. An argument may be a structure
+//! with pointers in it, so that each aligned word may be one.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -13,8 +14,8 @@ use crate::raw::memory::checked::{read, words};
 
 type ParamInfo = unsafe extern "C" fn(usize, usize, *mut usize, *mut usize) -> c_int;
 
-/// The driver's functions that tell the size of a parameter: of a `CUfunction`, and of a `CUkernel`, which libcudart passes to a launch in
-/// the place of a `CUfunction`. Each refuses the other kind of handle.
+/// The driver's functions that tell the size of a parameter: of a `CUfunction`, and of a `CUkernel`, which libcudart
+/// passes to a launch in the place of a `CUfunction`. Each refuses the other kind of handle.
 pub(super) const PARAM_INFO: [&CStr; 2] = [c"cuFuncGetParamInfo", c"cuKernelGetParamInfo"];
 
 /// `CUDA_ERROR_INVALID_VALUE`: the kernel has no parameter with this number.
@@ -23,8 +24,8 @@ const INVALID_VALUE: c_int = 1;
 /// `CUDA_ERROR_NOT_FOUND`: the driver has no such function.
 const NOT_FOUND: c_int = 500;
 
-/// What a list of options in the place of the addresses says (`CU_LAUNCH_PARAM_*`): its end, the buffer of the arguments, and the address of
-/// the buffer's size.
+/// What a list of options in the place of the addresses says (`CU_LAUNCH_PARAM_*`): its end, the buffer of the
+/// arguments, and the address of the buffer's size.
 const END: usize = 0;
 const BUFFER: usize = 1;
 const BUFFER_SIZE: usize = 2;
@@ -130,7 +131,8 @@ impl Kept {
         self.sequence.load(Ordering::Relaxed) == before
     }
 
-    /// Keeps the parameters of a kernel, unless another thread writes here. `loaded` was read before the driver was asked.
+    /// Keeps the parameters of a kernel, unless another thread writes here. `loaded` was read before the driver was
+    /// asked.
     fn write(&self, kernel: usize, loaded: u32, parameters: &Parameters) {
         let before = self.sequence.load(Ordering::Relaxed) & !1;
         if self.sequence.compare_exchange(before, before + 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -146,7 +148,8 @@ impl Kept {
     }
 }
 
-/// The size of a kernel's parameter in bytes. The error is that of the driver: for the other kind of handle, or behind the last parameter.
+/// The size of a kernel's parameter in bytes. The error is that of the driver: for the other kind of handle, or behind
+/// the last parameter.
 fn size(of: &AtomicPtr<c_void>, kernel: usize, index: usize) -> Result<usize, c_int> {
     let function = of.load(Ordering::Acquire);
     if function.is_null() {
@@ -162,8 +165,8 @@ fn size(of: &AtomicPtr<c_void>, kernel: usize, index: usize) -> Result<usize, c_
     if result == 0 { Ok(size) } else { Err(result) }
 }
 
-/// Finds the parameters of a kernel, as they are kept or as the driver tells. It is false if the driver does not tell, and of a kernel with
-/// too many.
+/// Finds the parameters of a kernel, as they are kept or as the driver tells. It is false if the driver does not tell,
+/// and of a kernel with too many.
 fn find(kernel: usize, parameters: &mut Parameters) -> bool {
     Kept::places(kernel).any(|place| place.read(kernel, parameters)) || ask(kernel, parameters)
 }
@@ -207,7 +210,8 @@ unsafe fn word(address: usize) -> usize {
     unsafe { with_exposed_provenance::<usize>(address).read_unaligned() }
 }
 
-/// Address and size of the buffer that a list of options names; `None` if it has options that this does not know, or cannot be read.
+/// Address and size of the buffer that a list of options names; `None` if it has options that this does not know, or
+/// cannot be read.
 fn buffer(extra: usize) -> Option<(usize, usize)> {
     let (mut address, mut size) = (0, 0);
     for place in (extra..).step_by(2 * SIZE) {
@@ -222,8 +226,8 @@ fn buffer(extra: usize) -> Option<(usize, usize)> {
     (address != 0).then_some((address, size))
 }
 
-/// Shows `visit` the aligned words of the arguments of a launch of `kernel`; false if it is not known where they are. `params` is 0 or the
-/// address of the list of their addresses, and `extra` is 0 or that of a list of options.
+/// Shows `visit` the aligned words of the arguments of a launch of `kernel`; false if it is not known where they are.
+/// `params` is 0 or the address of the list of their addresses, and `extra` is 0 or that of a list of options.
 pub(super) fn each_word(kernel: usize, params: usize, extra: usize, visit: &mut dyn FnMut(u64)) -> bool {
     if params != 0 {
         let mut parameters = Parameters::none();
@@ -232,7 +236,8 @@ pub(super) fn each_word(kernel: usize, params: usize, extra: usize, visit: &mut 
         }
         let words = parameters.words().iter().enumerate().filter(|(_, words)| **words > 0);
         for (index, words) in words {
-            // SAFETY: the driver knows the kernel, and is about to read the address of each argument in the list, and as many words there.
+            // SAFETY: the driver knows the kernel, and is about to read the address of each argument in the list, and
+            // as many words there.
             unsafe {
                 let from = word(params + index * SIZE);
                 (0..usize::from(*words)).for_each(|at| visit(word(from + at * SIZE) as u64));

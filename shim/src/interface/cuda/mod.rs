@@ -1,5 +1,5 @@
-//! The CUDA driver: the functions that `dlsym` finds in it, those that `cuGetProcAddress` returns, and exported functions for programs that
-//! link it. How its structures are read is in [`structures`].
+//! The CUDA driver: the functions that `dlsym` finds in it, those that `cuGetProcAddress` returns, and exported
+//! functions for programs that link it. How its structures are read is in [`structures`].
 
 mod allocation;
 mod commands;
@@ -86,7 +86,8 @@ fn found(via: usize, module: &Module) {
     }
 }
 
-/// Whether a call makes something that belongs to the current context. Memory of a pool and physical memory belong to a device.
+/// Whether a call makes something that belongs to the current context. Memory of a pool and physical memory belong to a
+/// device.
 fn makes_in_context(function: Function) -> bool {
     match function.effect() {
         Effect::Allocates(_) => function.usm_type() != Some(UsmType::Pool),
@@ -196,7 +197,8 @@ unsafe fn replace(name: *const c_char, address: *mut *mut c_void, result: Result
     result
 }
 
-/// What an exported function jumps to. While no driver is loaded, that is one that answers as the driver does before `cuInit`.
+/// What an exported function jumps to. While no driver is loaded, that is one that answers as the driver does before
+/// `cuInit`.
 fn exported(symbol: Symbol) -> Exported {
     extern "C" fn absent() -> ResultCode {
         uninitialized()

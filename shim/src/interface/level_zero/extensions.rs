@@ -1,8 +1,8 @@
 //! The extensions of Level Zero's structures, in the `pNext` chain, that export or import a descriptor, or tell
 //! whether a driver's handles begin with tables.
 //!
-//! The driver walks the same chain, or may leave it alone: a `pNext` that leads nowhere ends it. Only the first words of each member are read,
-//! and the flags or the descriptor of the extensions that have them.
+//! The driver walks the same chain, or may leave it alone: a `pNext` that leads nowhere ends it. Only the first words
+//! of each member are read, and the flags or the descriptor of the extensions that have them.
 
 use urscope_schema::api::level_zero::constants::{
     DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED, DRIVER_DDI_HANDLES_EXT_PROPERTIES,
@@ -28,7 +28,8 @@ pub(super) struct Extension {
 }
 
 impl Extension {
-    /// The first extension of the structure at `address`, which begins with `stype` and `pNext`; `None` if there is none, or for null.
+    /// The first extension of the structure at `address`, which begins with `stype` and `pNext`; `None` if there is
+    /// none, or for null.
     pub(super) fn of(address: usize) -> Option<Self> {
         Self::first(address, &[EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_IMPORT_FD, EXTERNAL_MEMORY_EXPORT_FD])
     }

@@ -1,5 +1,6 @@
 //! The entry point for Level Zero: the tables that a loader asks a driver for, those that the driver's handles begin
-//! with, and the functions that `zeDriverGetExtensionFunctionAddress` returns. How its structures are read is in [`structures`].
+//! with, and the functions that `zeDriverGetExtensionFunctionAddress` returns. How its structures are read is in
+//! [`structures`].
 //!
 //! These see each call once, on the caller's thread and stack, whether the program calls a symbol or a result of
 //! dlsym(3). No symbol of Level Zero is exported: programs probe for functions that their loader lacks. The software
@@ -146,7 +147,8 @@ fn number(getter: *mut c_void) -> Option<usize> {
     Some(via)
 }
 
-/// The hook of the getter of a table of driver `via`, by its index in [`TABLES`]; of the `ze_driver_dditable_t` for `None`.
+/// The hook of the getter of a table of driver `via`, by its index in [`TABLES`]; of the `ze_driver_dditable_t` for
+/// `None`.
 fn table_hook(via: usize, place: Option<usize>) -> Option<*mut c_void> {
     macro_rules! hooks {
         ([$($via:literal)*] $tables:tt) => {
@@ -303,8 +305,8 @@ unsafe fn replace(via: usize, slot: *mut *mut c_void, function: Function) {
     }
 }
 
-/// Takes a call of `zeDriverGetProperties` of driver `via`. A loader calls it to see whether handles begin with tables, before it uses
-/// these.
+/// Takes a call of `zeDriverGetProperties` of driver `via`. A loader calls it to see whether handles begin with tables,
+/// before it uses these.
 ///
 /// # Safety
 ///

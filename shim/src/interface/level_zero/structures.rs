@@ -52,7 +52,8 @@ impl Reader for Structures {
         for (kind, word) in sources.structures.iter() {
             let address = word as usize;
             let descriptor = match kind {
-                // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeMemGetIpcHandle`), which begins with it.
+                // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeMemGetIpcHandle`), which
+                // begins with it.
                 structures::OUT_IPC_HANDLE => Some(unsafe { with_exposed_provenance::<u32>(address).read_unaligned() }),
                 structures::EXPORTING => Extension::of(address).and_then(Extension::descriptor),
                 _ => continue,

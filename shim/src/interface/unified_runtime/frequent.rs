@@ -1,5 +1,5 @@
-//! The hooks of the functions of Unified Runtime of which programs make the most recorded calls: those that share memory. Each has a copy of
-//! the path of a call.
+//! The hooks of the functions of Unified Runtime of which programs make the most recorded calls: those that share
+//! memory. Each has a copy of the path of a call.
 
 use std::ffi::c_void;
 use std::ptr::null;

@@ -1,6 +1,7 @@
-//! Unified Runtime: the tables of its adapters ([`ddi`]), exported functions ([`exports`]), and for adapters that these do not reach, changed
-//! code (`inline`, of the cargo feature `frida-gum`) and observation ([`xpti`]). [`untraced_adapters`] reports at the end which adapters
-//! nothing reached. [`frequent`] has the hooks of what programs call most often. How its structures are read is in [`structures`].
+//! Unified Runtime: the tables of its adapters ([`ddi`]), exported functions ([`exports`]), and for adapters that these
+//! do not reach, changed code (`inline`, of the cargo feature `frida-gum`) and observation ([`xpti`]).
+//! [`untraced_adapters`] reports at the end which adapters nothing reached. [`frequent`] has the hooks of what programs
+//! call most often. How its structures are read is in [`structures`].
 
 pub mod ddi;
 pub mod exports;

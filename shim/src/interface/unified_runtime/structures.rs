@@ -24,8 +24,8 @@ impl Reader for Structures {
     fn describe(&self, sources: &Sources, values: &mut Values) {
         let desc = sources.structures.get(structures::USM_DESC) as usize;
         if desc != 0 {
-            // The `hints` are where others have flags. A SYCL program passes a description with every allocation, and nearly all of them ask
-            // for nothing.
+            // The `hints` are where others have flags. A SYCL program passes a description with every allocation, and
+            // nearly all of them ask for nothing.
             values.flags = read::<u32>(desc.wrapping_add(FLAGS)).filter(|hints| *hints != 0).map(u64::from);
         }
     }

@@ -35,8 +35,8 @@ pub mod notices;
 /// The layer.
 pub struct Trace;
 
-/// The end of the process waits for this lock, also in a signal handler that interrupted malloc(3). So nothing allocates
-/// under it.
+/// The end of the process waits for this lock, also in a signal handler that interrupted malloc(3). So nothing
+/// allocates under it.
 static PROCESS_TRACE: ForkReset<Lock<ProcessTrace>> = ForkReset::new(Lock::default);
 
 /// Held while a thread creates the file.

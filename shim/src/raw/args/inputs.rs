@@ -1,8 +1,8 @@
 //! Reads the caller's memory before a hooked call is passed on.
 //!
-//! The callee is about to read the same memory, if it accepts the call: so addresses are not trusted. Only the first few words of structures
-//! and lists are read, never more than the caller declares. Handle data, whose size the adapter checks first, has its own module
-//! (`handle_data`).
+//! The callee is about to read the same memory, if it accepts the call: so addresses are not trusted. Only the first
+//! few words of structures and lists are read, never more than the caller declares. Handle data, whose size the adapter
+//! checks first, has its own module (`handle_data`).
 
 #![expect(clippy::inline_always, reason = "the effect decides which parts a call needs")]
 
@@ -101,7 +101,8 @@ impl Inputs {
         words(events, count as usize).find(|event| wanted(*event))
     }
 
-    /// Adds what the caller passes by reference: the flags of a description, the first of the devices, and what the interface reads.
+    /// Adds what the caller passes by reference: the flags of a description, the first of the devices, and what the
+    /// interface reads.
     #[inline(always)]
     fn describe(&self, values: &mut Values) {
         let Sources { desc, devices, count, structures, .. } = self.sources;
@@ -267,8 +268,8 @@ impl Arguments {
     }
 }
 
-/// The fingerprint of what the descriptor in a handle stands for: the file that it refers to, or the descriptor of another
-/// process that the driver will fetch, because nothing was stored in its place.
+/// The fingerprint of what the descriptor in a handle stands for: the file that it refers to, or the descriptor of
+/// another process that the driver will fetch, because nothing was stored in its place.
 #[inline]
 fn of_descriptor(values: &Values) -> Option<u64> {
     let descriptor = descriptor_in(values.data?)?;

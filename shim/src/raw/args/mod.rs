@@ -1,10 +1,10 @@
 //! Arguments of Unified Runtime's functions, as types that cannot be made from numbers.
 //!
-//! An argument is an address or a handle, and following a wrong one is undefined behavior. So an [`Arg`] comes from a
-//! C caller, from an adapter or from a variable of this module, never from an integer: it may always be passed on.
-//! [`row`] has where C passes each argument. [`inputs`] and [`out_params`] access the caller's memory for hooked functions, [`observed`] for
-//! observed calls, a [`reader`] structures that only one interface has, and [`caller`] for urscope's backend. No reference to the caller's memory is stored, and `const` inputs are not
-//! written to.
+//! An argument is an address or a handle, and following a wrong one is undefined behavior. So an [`Arg`] comes from a C
+//! caller, from an adapter or from a variable of this module, never from an integer: it may always be passed on.
+//! [`row`] has where C passes each argument. [`inputs`] and [`out_params`] access the caller's memory for hooked
+//! functions, [`observed`] for observed calls, a [`reader`] structures that only one interface has, and [`caller`] for
+//! urscope's backend. No reference to the caller's memory is stored, and `const` inputs are not written to.
 
 use std::ffi::c_void;
 

@@ -43,8 +43,8 @@ impl Parameters {
         u64::from_le_bytes(word)
     }
 
-    /// The handle by which the loader dispatches a call of `function`: the first argument, or the first object of a list whose length is the
-    /// first argument.
+    /// The handle by which the loader dispatches a call of `function`: the first argument, or the first object of a
+    /// list whose length is the first argument.
     pub fn dispatched_by(self, function: Function) -> Option<AdapterHandle> {
         let bytes = usize::from(Row::of(function).parameters.first()?.bytes);
         let first = self.word(0, bytes) as usize;

@@ -29,8 +29,8 @@ struct Variables {
     object: usize,
 }
 
-/// Makes a call with out-parameters of urscope's, copies its answers to the caller, and returns its result with the recorded values, if there
-/// are any.
+/// Makes a call with out-parameters of urscope's, copies its answers to the caller, and returns its result with the
+/// recorded values, if there are any.
 #[inline(always)]
 pub fn call(effect: Effect, of: &(impl RealCall + ?Sized)) -> (ResultCode, Option<Values>) {
     let arguments = of.arguments();

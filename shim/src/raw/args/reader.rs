@@ -10,7 +10,8 @@ pub trait Reader: Debug + Sync {
     /// Adds what the structures of a call hold to its values. The call is about to be made.
     fn describe(&self, _sources: &Sources, _values: &mut Values) {}
 
-    /// Adds the answers of a call to its values that the callee wrote to structures and variables of this interface. The call has succeeded.
+    /// Adds the answers of a call to its values that the callee wrote to structures and variables of this interface.
+    /// The call has succeeded.
     fn answers(&self, _sources: &Sources, _values: &mut Values) {}
 
     /// Shows `visit` each word of a kernel's arguments that may be a pointer; false if it is not known where they are.
@@ -38,8 +39,8 @@ pub trait Reader: Debug + Sync {
         (0, 0)
     }
 
-    /// The first address of the allocation or mapping that an address of device memory lies in, and the one behind its last, where the
-    /// answer of a call does not tell.
+    /// The first address of the allocation or mapping that an address of device memory lies in, and the one behind its
+    /// last, where the answer of a call does not tell.
     fn allocation_around(&self, _address: u64) -> Option<[u64; 2]> {
         None
     }

@@ -1,8 +1,8 @@
-//! The rows of the function table as data: where C passes each argument of a function, and how it is read; and the calls of functions whose
-//! arguments are known in that form only.
+//! The rows of the function table as data: where C passes each argument of a function, and how it is read; and the
+//! calls of functions whose arguments are known in that form only.
 //!
-//! C passes numbers and pointers in six registers and then on the stack, structures of one or two words likewise, and larger ones on the
-//! stack (System V ABI for x86-64, 3.2.3). No row has floating-point arguments.
+//! C passes numbers and pointers in six registers and then on the stack, structures of one or two words likewise, and
+//! larger ones on the stack (System V ABI for x86-64, 3.2.3). No row has floating-point arguments.
 
 #![expect(clippy::inline_always, reason = "the compiler knows the function of a call that has a path of its own")]
 
@@ -38,7 +38,8 @@ impl Frame {
     ///
     /// # Safety
     ///
-    /// Both can be read as long as the frame is used, and hold the arguments of a call of the function that it is used for.
+    /// Both can be read as long as the frame is used, and hold the arguments of a call of the function that it is used
+    /// for.
     pub const unsafe fn new(registers: *const u64, stack: *const u64) -> Self {
         Self { registers, stack }
     }

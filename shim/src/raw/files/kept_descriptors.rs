@@ -1,8 +1,9 @@
 //! The descriptors that calls have returned to the program, and which of them it still has.
 //!
-//! A number may be closed and be that of another file by then. A regular file, as the software device's memory is, is known by
-//! its inode. A driver's descriptors are all of one device file: they are added to an epoll(7) instance, which knows an open file
-//! under a number as long as both belong together, and does not keep it open. What is not certain counts as closed.
+//! A number may be closed and be that of another file by then. A regular file, as the software device's memory is, is
+//! known by its inode. A driver's descriptors are all of one device file: they are added to an epoll(7) instance, which
+//! knows an open file under a number as long as both belong together, and does not keep it open. What is not certain
+//! counts as closed.
 //!
 //! Without locks and allocations. Preserves errno.
 
@@ -167,7 +168,8 @@ fn control(watch: c_int, operation: c_int, number: c_int) -> Result<(), c_int> {
     if answer == 0 { Ok(()) } else { Err(std::io::Error::last_os_error().raw_os_error().unwrap_or_default()) }
 }
 
-/// A new epoll instance, with a number that the program does not get so soon: three quarters of what it may have, or [`LIMIT`].
+/// A new epoll instance, with a number that the program does not get so soon: three quarters of what it may have, or
+/// [`LIMIT`].
 fn new_watch() -> Option<c_int> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: getrlimit(2) fills the structure that it is given. It fails for other resources only.

@@ -86,8 +86,8 @@ impl NamedFile {
 
     /// Opens the file again; an error if another file is at its path.
     ///
-    /// If a thread closes a standard stream meanwhile, the descriptor may have its number for a moment. What is written to
-    /// the stream then is behind the end of the file until it grows or is truncated.
+    /// If a thread closes a standard stream meanwhile, the descriptor may have its number for a moment. What is written
+    /// to the stream then is behind the end of the file until it grows or is truncated.
     pub(crate) fn reopen(&self) -> io::Result<File> {
         // Another file at its path must not block this process.
         let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_APPEND;

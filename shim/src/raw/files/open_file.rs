@@ -3,8 +3,8 @@
 use super::plain_file;
 use crate::raw::errno;
 
-/// The device and the inode of the file; `None` if the descriptor is not open, or if the file is a device, which is the same
-/// for all that a driver makes.
+/// The device and the inode of the file; `None` if the descriptor is not open, or if the file is a device, which is the
+/// same for all that a driver makes.
 pub fn identity(descriptor: u32) -> Option<(u64, u64)> {
     let status = errno::preserve(|| plain_file::status_of_number(descriptor as libc::c_int)).ok()?;
     (status.st_mode & libc::S_IFMT != libc::S_IFCHR).then_some((status.st_dev, status.st_ino))

@@ -1,8 +1,8 @@
 //! Files by the oldest system calls: `open`, `read`, `pwritev`, `mkdir` and `fstat`.
 //!
-//! `stat` and `fstat` are made as system calls: a library that wraps those of the C library may be gone when the process
-//! ends. The standard library calls `statx` for the size of a file. A seccomp filter of the program may kill the process
-//! for a system call that the program does not make. So `std::fs::metadata`, `std::fs::read`,
+//! `stat` and `fstat` are made as system calls: a library that wraps those of the C library may be gone when the
+//! process ends. The standard library calls `statx` for the size of a file. A seccomp filter of the program may kill
+//! the process for a system call that the program does not make. So `std::fs::metadata`, `std::fs::read`,
 //! `std::fs::read_to_string` and `std::fs::create_dir_all` are only used at the start of the process.
 
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -1,15 +1,16 @@
 //! Reads memory at addresses that may be wrong. The kernel copies it, and reports what is not mapped.
 //!
-//! A driver refuses a call with a wrong handle before it reads the structures of the call, and may never follow their `pNext`. A hook reads
-//! them before the call, so that it must not trust their addresses.
+//! A driver refuses a call with a wrong handle before it reads the structures of the call, and may never follow their
+//! `pNext`. A hook reads them before the call, so that it must not trust their addresses.
 
 use std::mem::MaybeUninit;
 use std::ptr::with_exposed_provenance;
 
 use crate::raw::{errno, processes::process};
 
-/// The size of the part of the stack that is there without a question: what lies above a local variable are the frames of the callers,
-/// and above the outermost one what the C library keeps there, a thread's descriptor or the environment.
+/// The size of the part of the stack that is there without a question: what lies above a local variable are the frames
+/// of the callers, and above the outermost one what the C library keeps there, a thread's descriptor or the
+/// environment.
 const STACK: usize = 4096;
 
 /// Why memory was not copied.

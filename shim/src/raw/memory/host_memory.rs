@@ -35,7 +35,8 @@ const READABLE: u64 = 1;
 const OF_DRIVERS: [&[u8]; 4] = [b"/memfd:ze_soft", b"/dev/dri/", b"/dev/nvidia", b"/dmabuf:"];
 
 /// Whether nothing of the program is at an address: nothing is mapped there, nothing that can be read, or memory of a
-/// driver. An address of which that is not certain, as on an older kernel, counts as one of the program. Preserves errno.
+/// driver. An address of which that is not certain, as on an older kernel, counts as one of the program. Preserves
+/// errno.
 pub fn is_not_host_memory(address: u64) -> bool {
     errno::preserve(|| match query(address) {
         Some(answer) => answer,

@@ -1,4 +1,5 @@
-//! Tells `urscope run` of this process, which may end before it is looked at, and shows it the same in a word of memory, where it is not told.
+//! Tells `urscope run` of this process, which may end before it is looked at, and shows it the same in a word of
+//! memory, where it is not told.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{io, mem, os::fd::AsRawFd as _};
@@ -7,7 +8,8 @@ use urscope_schema::trace::process_times::TraceState;
 
 use crate::raw::files::plain_file::{above_streams, own};
 
-/// Whether this process has a trace, where `urscope run` looks for it ([`urscope_schema::trace::process_times::STATE`]).
+/// Whether this process has a trace, where `urscope run` looks for it
+/// ([`urscope_schema::trace::process_times::STATE`]).
 #[unsafe(export_name = "urscope_trace_state")]
 static STATE: AtomicU64 = AtomicU64::new(0);
 

@@ -89,8 +89,8 @@ pub fn look_at(address: usize) -> Kind {
     Kind::Known
 }
 
-/// The Python stack of this thread; `None` if no return address is in the interpreter, or it cannot be read. A stack that `is_cut`
-/// before its end may have the interpreter's addresses behind it.
+/// The Python stack of this thread; `None` if no return address is in the interpreter, or it cannot be read. A stack
+/// that `is_cut` before its end may have the interpreter's addresses behind it.
 pub fn current_stack(addresses: &[usize], is_cut: bool) -> Option<Box<PythonStack>> {
     let interpreter = INTERPRETER.get()?;
     let may_run = is_cut || addresses.iter().any(|address| interpreter.runs(*address));

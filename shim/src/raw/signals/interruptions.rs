@@ -1,8 +1,8 @@
 //! Blocks signals and pthread_cancel(3) while the shim allocates or accesses files.
 //!
 //! A signal handler that interrupts malloc(3) and calls exit(3) would wait for itself: the exit handlers allocate.
-//! Opening and writing files are cancellation points, and a cancellation there would unwind Rust code that must not
-//! be unwound. Signals and cancellations take effect afterwards. What changes errno is done in here, too, so it is kept.
+//! Opening and writing files are cancellation points, and a cancellation there would unwind Rust code that must not be
+//! unwound. Signals and cancellations take effect afterwards. What changes errno is done in here, too, so it is kept.
 
 use std::{ffi::c_int, mem::MaybeUninit};
 

@@ -1,5 +1,5 @@
-//! Copies of urscope's library in one process, as when a script puts another installation in front of `LD_PRELOAD`: the first one works,
-//! and the others pass on what they see.
+//! Copies of urscope's library in one process, as when a script puts another installation in front of `LD_PRELOAD`: the
+//! first one works, and the others pass on what they see.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 

@@ -1,7 +1,7 @@
 //! The name of a function at an address, from the symbol table of the file of a program or library.
 //!
-//! The file may have any size and any contents: an invalid one gives no name. It is read for findings only, never on the way of a
-//! call.
+//! The file may have any size and any contents: an invalid one gives no name. It is read for findings only, never on
+//! the way of a call.
 
 use std::path::Path;
 #[cfg(feature = "frida-gum")]
@@ -15,7 +15,8 @@ use crate::raw::files::plain_file;
 /// The longest name that is read, in bytes: names of C++ templates have no limit.
 const NAME: usize = 1024;
 
-/// The name of the function that `place` lies in, as the linker knows it. `place` is an address as the file counts them.
+/// The name of the function that `place` lies in, as the linker knows it. `place` is an address as the file counts
+/// them.
 pub fn function(file: &Path, place: u64) -> Option<String> {
     let file = ReadCache::new(plain_file::open(file, libc::O_RDONLY).ok()?);
     let elf = ElfFile64::<LittleEndian, _>::parse(&file).ok()?;
@@ -42,8 +43,8 @@ pub fn size_of_function(file: &Path, place: u64) -> Option<usize> {
 #[cfg(feature = "frida-gum")]
 const DEBUG_FILES: &str = "/usr/lib/debug";
 
-/// Calls `each` with the name and the place of every function that the file names: in its own tables, also of functions that it does
-/// not export, and in the table of its separate debug file.
+/// Calls `each` with the name and the place of every function that the file names: in its own tables, also of functions
+/// that it does not export, and in the table of its separate debug file.
 #[cfg(feature = "frida-gum")]
 pub fn functions(file: &Path, mut each: impl FnMut(&[u8], u64)) {
     let Some(of_file) = functions_of(file, None, &mut each) else { return };
@@ -67,7 +68,8 @@ struct OfFile {
     debug_files: Vec<std::path::PathBuf>,
 }
 
-/// Passes each function in the tables of a file to `each`; `None` if it is no ELF file, or has not the build id `expected`.
+/// Passes each function in the tables of a file to `each`; `None` if it is no ELF file, or has not the build id
+/// `expected`.
 #[cfg(feature = "frida-gum")]
 fn functions_of(file: &Path, expected: Option<&[u8]>, each: &mut impl FnMut(&[u8], u64)) -> Option<OfFile> {
     let cache = ReadCache::new(plain_file::open(file, libc::O_RDONLY).ok()?);

@@ -1,9 +1,9 @@
 //! The loaded library that an address lies in.
 //!
-//! `dl_iterate_phdr` takes a lock that a fork does not reset: a child that is forked while another thread holds it would wait for ever.
-//! `_dl_find_object` of glibc 2.35 and later (`dlfcn.h`) takes no lock, so that it can be called in a signal handler, too. Where it
-//! does not exist, `dladdr1` takes one that a fork does reset. It also compares the address with every symbol of the library, in pages
-//! that nobody else may have read.
+//! `dl_iterate_phdr` takes a lock that a fork does not reset: a child that is forked while another thread holds it
+//! would wait for ever. `_dl_find_object` of glibc 2.35 and later (`dlfcn.h`) takes no lock, so that it can be called
+//! in a signal handler, too. Where it does not exist, `dladdr1` takes one that a fork does reset. It also compares the
+//! address with every symbol of the library, in pages that nobody else may have read.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null, null_mut, without_provenance};

@@ -1,5 +1,5 @@
-//! Loaded libraries, and the names of functions in them. For findings and for entry points; must never be used on the way of a
-//! call.
+//! Loaded libraries, and the names of functions in them. For findings and for entry points; must never be used on the
+//! way of a call.
 
 pub mod copies;
 pub mod demangle;

@@ -1,4 +1,5 @@
-//! The loaded libraries: which one an address belongs to, and which memory may be searched for a table. Must load no library.
+//! The loaded libraries: which one an address belongs to, and which memory may be searched for a table. Must load no
+//! library.
 
 use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,8 @@ impl Module {
         around(address, |loaded| loaded.module_of(address)).or_else(|| Self::by_dladdr(address))
     }
 
-    /// The program itself, or a library of another namespace (dlmopen(3)): neither is among the libraries that are searched.
+    /// The program itself, or a library of another namespace (dlmopen(3)): neither is among the libraries that are
+    /// searched.
     fn by_dladdr(address: usize) -> Option<Self> {
         let mut info = libc::Dl_info {
             dli_fname: std::ptr::null(),
@@ -54,7 +56,8 @@ impl Module {
         find(&self.path, symbol).filter(|address| Self::of(*address).is_some_and(|module| module.base == self.base))
     }
 
-    /// The paths of the libraries whose file names begin with one of `names`, with links resolved, so that they show the version.
+    /// The paths of the libraries whose file names begin with one of `names`, with links resolved, so that they show
+    /// the version.
     pub fn paths_of(names: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         first_loaded(|loaded| {
@@ -145,8 +148,8 @@ pub fn loads() -> u64 {
     first_loaded(|loaded| Some(loaded.loads)).unwrap_or(0)
 }
 
-/// Whether this library came into a process that was running: one that was preloaded, and one that was linked, is loaded before the C
-/// library or together with it.
+/// Whether this library came into a process that was running: one that was preloaded, and one that was linked, is
+/// loaded before the C library or together with it.
 pub fn came_late() -> bool {
     // A forked child has it from its parent.
     static ANSWER: OnceLock<bool> = OnceLock::new();
@@ -192,8 +195,8 @@ pub fn code_around(address: usize) -> Option<Range<usize>> {
     around(address, |loaded| loaded.segments().find(|segment| segment.contains(&address)))
 }
 
-/// The number of bytes from `address` on that are writable data of a library; 0 if the address is in no library, or in a part that
-/// is read-only after loading.
+/// The number of bytes from `address` on that are writable data of a library; 0 if the address is in no library, or in
+/// a part that is read-only after loading.
 pub fn writable_from(address: usize) -> usize {
     around(address, |loaded| {
         let mut writable = None;
@@ -209,7 +212,8 @@ pub fn writable_from(address: usize) -> usize {
     .unwrap_or(0)
 }
 
-/// The number of bytes from `address` on that are in the same part of a library, which can be read; 0 if the address is in no library.
+/// The number of bytes from `address` on that are in the same part of a library, which can be read; 0 if the address is
+/// in no library.
 pub fn mapped_from(address: usize) -> usize {
     around(address, |loaded| {
         let mut parts = loaded.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
@@ -219,8 +223,8 @@ pub fn mapped_from(address: usize) -> usize {
     .unwrap_or(0)
 }
 
-/// Calls `act` while no other thread can load or unload a library. The dynamic loader's lock for that is not taken in a forked child,
-/// where a thread that did not come along may hold it.
+/// Calls `act` while no other thread can load or unload a library. The dynamic loader's lock for that is not taken in a
+/// forked child, where a thread that did not come along may hold it.
 pub fn while_nothing_is_loaded(act: impl FnOnce()) {
     if fork::own().is_some() {
         return act();
@@ -324,8 +328,8 @@ pub(super) fn around<T>(address: usize, mut ask: impl FnMut(&Loaded<'_>) -> Opti
     })
 }
 
-/// The program headers of the library whose first byte is at `start`. `None` if the library does not begin with its ELF header, or the
-/// program headers are not in the page behind it.
+/// The program headers of the library whose first byte is at `start`. `None` if the library does not begin with its ELF
+/// header, or the program headers are not in the page behind it.
 fn headers_at<'a>(start: usize) -> Option<&'a [libc::Elf64_Phdr]> {
     if !start.is_multiple_of(PAGE) {
         return None;
@@ -342,8 +346,8 @@ fn headers_at<'a>(start: usize) -> Option<&'a [libc::Elf64_Phdr]> {
     Some(unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(start + from), count) })
 }
 
-/// Calls `each` for every loaded library until it gives an answer. A lock of the dynamic loader is held meanwhile, which a forked child
-/// would find taken for ever. So nothing may interrupt it.
+/// Calls `each` for every loaded library until it gives an answer. A lock of the dynamic loader is held meanwhile,
+/// which a forked child would find taken for ever. So nothing may interrupt it.
 fn first_loaded<T, F: FnMut(&Loaded<'_>) -> Option<T>>(each: F) -> Option<T> {
     struct Search<T, F> {
         each: F,

@@ -1,7 +1,8 @@
-//! The libraries of all namespaces of the dynamic loader. `dl_iterate_phdr` shows only those of our own. Must load no library.
+//! The libraries of all namespaces of the dynamic loader. `dl_iterate_phdr` shows only those of our own. Must load no
+//! library.
 //!
-//! `dlmopen` makes a namespace. From glibc 2.35 on, the dynamic loader links the lists of all namespaces for debuggers (`link.h`,
-//! `r_debug_extended`); older ones show only the first.
+//! `dlmopen` makes a namespace. From glibc 2.35 on, the dynamic loader links the lists of all namespaces for debuggers
+//! (`link.h`, `r_debug_extended`); older ones show only the first.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::{os::unix::ffi::OsStrExt as _, path::PathBuf, ptr::NonNull};

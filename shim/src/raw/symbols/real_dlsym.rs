@@ -66,7 +66,8 @@ pub unsafe fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { dlsym(handle, name.as_ptr()) }
 }
 
-/// The address of `symbol` in a loaded library or its dependencies, as the C library finds it; null if it is not loaded.
+/// The address of `symbol` in a loaded library or its dependencies, as the C library finds it; null if it is not
+/// loaded.
 pub fn in_library(library: &Path, symbol: &CStr) -> *mut c_void {
     // SAFETY: with RTLD_NOLOAD nothing is loaded, so no code of a library runs.
     let Ok(library) = (unsafe { Library::open(Some(library), libc::RTLD_NOLOAD | RTLD_LAZY) }) else {

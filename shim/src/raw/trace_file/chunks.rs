@@ -1,7 +1,8 @@
 //! A file that grows by mapped chunks, to which threads write without a lock.
 //!
 //! The file consists of chunks of [`CHUNK_BYTES`], each of which belongs to one thread at a time. Unwritten words are
-//! [`UNWRITTEN`], so the file can be read at any time ([`append`](mod@append)). As in [`super::pages`], no descriptor stays open.
+//! [`UNWRITTEN`], so the file can be read at any time ([`append`](mod@append)). As in [`super::pages`], no descriptor
+//! stays open.
 
 mod append;
 pub mod call_words;
@@ -58,7 +59,8 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Creates a file, which is at its path after [`NamedFile::publish`]. An existing file is not changed (`AlreadyExists`).
+    /// Creates a file, which is at its path after [`NamedFile::publish`]. An existing file is not changed
+    /// (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let (pieces, reusable) = (Pieces::default(), [None; REUSABLE]);

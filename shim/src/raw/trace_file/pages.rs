@@ -37,8 +37,8 @@ pub struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Creates a file that only its owner can read and write. It is at its path after [`NamedFile::publish`]. An existing
-    /// file is not changed (`AlreadyExists`).
+    /// Creates a file that only its owner can read and write. It is at its path after [`NamedFile::publish`]. An
+    /// existing file is not changed (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let mut pages = Self { name, mapping: None, mapped_from: 0, used: 0, capacity: 0, truncated: false };

@@ -29,7 +29,8 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             draft.anywhere();
         }
         Mistake::FlippedBit => {
-            // The highest byte of the number of the process. libumf knows memory by it, and opens what it does not know.
+            // The highest byte of the number of the process. libumf knows memory by it, and opens what it does not
+            // know.
             let is_opened = sharing.kind != Kind::Physical && !draft.stage.is_ours();
             let byte = if sharing.kind == Kind::Physical { 3 } else { 19 };
             let (object, place) = (draft.register(), sharing.openings[0].place);

@@ -1,7 +1,7 @@
 //! The fenced blocks of a document, and the commands in them.
 //!
-//! CONTRIBUTING.md describes the words behind the fence. Must accept no word and no language that it does not know: a command that
-//! nobody recognizes would be run by nobody.
+//! CONTRIBUTING.md describes the words behind the fence. Must accept no word and no language that it does not know: a
+//! command that nobody recognizes would be run by nobody.
 
 /// The languages of what a person runs elsewhere: each line may be a command.
 const OF_OTHER_SYSTEMS: [&str; 6] = ["cmake", "dockerfile", "groovy", "ini", "sh", "yaml"];

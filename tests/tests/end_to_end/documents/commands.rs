@@ -1,7 +1,8 @@
 //! Every command line of the documents that are written by hand is run, and prints what its document shows.
 //!
-//! A document is one session of a shell, in a folder that looks like the root of the repository and takes what the commands write.
-//! CONTRIBUTING.md says how a document marks what is special about a command. Must never run an illustration.
+//! A document is one session of a shell, in a folder that looks like the root of the repository and takes what the
+//! commands write. CONTRIBUTING.md says how a document marks what is special about a command. Must never run an
+//! illustration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{env, fmt::Write as _, os::unix::fs::symlink, path::Path, time::Duration};
@@ -15,8 +16,8 @@ use super::{code_spans, hand_written, read};
 use crate::installed::CMAKE;
 use crate::python::{PYTEST, packages};
 
-/// How many commands of each document are run, and how many commands and files it only shows. Whoever adds an illustration, or a
-/// command, changes a number here.
+/// How many commands of each document are run, and how many commands and files it only shows. Whoever adds an
+/// illustration, or a command, changes a number here.
 #[rustfmt::skip]
 const COUNTS: [(&str, usize, usize); 18] = [
     ("README.md", 9, 6),
@@ -99,8 +100,8 @@ fn results(said: &str) -> BTreeMap<usize, (String, i32)> {
     results
 }
 
-/// The words of a text, without what differs from run to run and from machine to machine: process numbers, addresses, times, and the
-/// folders above the repository.
+/// The words of a text, without what differs from run to run and from machine to machine: process numbers, addresses,
+/// times, and the folders above the repository.
 fn words(text: &str, folders: &[&Path]) -> String {
     let text = folders.iter().fold(text.to_owned(), |text, folder| text.replace(&format!("{}/", folder.display()), ""));
     let mut words: Vec<String> = Vec::new();
@@ -246,7 +247,8 @@ fn essence(command: &str) -> Vec<String> {
     variables.into_iter().chain((!program.starts_with("./")).then_some(named)).collect()
 }
 
-/// Whoever installs urscope types these. What cannot be run in a session is run elsewhere, or its text says that it has not been run.
+/// Whoever installs urscope types these. What cannot be run in a session is run elsewhere, or its text says that it has
+/// not been run.
 #[test]
 fn what_is_typed_to_install_is_run_or_said_not_to_be() {
     for document in ["README.md", "docs/install.md"] {

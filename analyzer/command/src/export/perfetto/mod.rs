@@ -1,8 +1,9 @@
 //! Writes a timeline in Perfetto's own format: protocol buffer packets with track events.
 //!
-//! Times, counts and addresses are full 64-bit numbers. Slices of one track nest, so each process has as many tracks for a kind of
-//! object as objects of this kind are alive at once. Arrows are legacy flows, as in the Chrome format: the newer flows would lead
-//! from open to open, not from the get to each open. Field numbers are those of `protos/perfetto/trace/` in Perfetto.
+//! Times, counts and addresses are full 64-bit numbers. Slices of one track nest, so each process has as many tracks
+//! for a kind of object as objects of this kind are alive at once. Arrows are legacy flows, as in the Chrome format:
+//! the newer flows would lead from open to open, not from the get to each open. Field numbers are those of
+//! `protos/perfetto/trace/` in Perfetto.
 
 mod wire;
 

@@ -1,4 +1,5 @@
-//! The definitions of the tables. Each is a row type; its fields are the columns, and their comments are the documentation.
+//! The definitions of the tables. Each is a row type; its fields are the columns, and their comments are the
+//! documentation.
 
 use urscope_schema::trace::records::Hex;
 
@@ -127,9 +128,11 @@ tables! {
         tid: u32,
         /// The number of the lifetime, unique in the run.
         life: u64,
-        /// `handle`: handle data in its producer, from get to put. `opening`: something opened in a consumer, from open to close.
+        /// `handle`: handle data in its producer, from get to put. `opening`: something opened in a consumer, from open
+        /// to close.
         lane: &'a str,
-        /// The kind of object: `mem-handle`, `physical-mem-handle`, `event-handle`, or `mapping`, `physical-mem`, `event`.
+        /// The kind of object: `mem-handle`, `physical-mem-handle`, `event-handle`, or `mapping`, `physical-mem`,
+        /// `event`.
         kind: &'a str,
         /// The address or handle of the object in its process.
         address: Hex,
@@ -137,7 +140,8 @@ tables! {
         bytes: Option<u64>,
         /// The fingerprint of its handle data, if known.
         fingerprint: Option<Hex>,
-        /// A number that is equal for all handle data with equal bytes that was got for one pointer of one allocation, and for all openings of it.
+        /// A number that is equal for all handle data with equal bytes that was got for one pointer of one allocation,
+        /// and for all openings of it.
         export: Option<u64>,
         /// The number of the process that got the handle data (`processes.process`).
         producer: Option<u32>,
@@ -151,7 +155,8 @@ tables! {
         died_ns: Option<u64>,
         /// The call of its process that ended it, if any (`calls.call`).
         died_call: Option<u64>,
-        /// How it ended: the name of a function, or `exit`, `kill`, `exec`, `end of trace`, `replaced` (its address was assigned again).
+        /// How it ended: the name of a function, or `exit`, `kill`, `exec`, `end of trace`, `replaced` (its address was
+        /// assigned again).
         how: Option<&'a str>,
     }
 
@@ -229,7 +234,8 @@ tables! {
         rank: Option<u32>,
         /// The path of the executable.
         executable: &'a str,
-        /// The command line, separated by spaces; empty unless `--command-lines` asks for it, because it may contain secrets.
+        /// The command line, separated by spaces; empty unless `--command-lines` asks for it, because it may contain
+        /// secrets.
         command: String,
         /// When the process began, in nanoseconds since the first process of the run began.
         began_ns: u64,

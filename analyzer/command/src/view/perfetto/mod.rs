@@ -1,8 +1,9 @@
 //! A copy of the Perfetto UI, for machines without a network: a directory, or the `perfetto-ui.zip` of a release.
 //!
-//! The copy is served under the name `localhost`, and the page under `127.0.0.1`, on the same port. To a browser these are two origins,
-//! so the code of the copy cannot read the answers of the page, although only one port has to be forwarded from another host. The
-//! copy needs a less strict policy than the page, because it compiles WebAssembly. It can request only its own files and the timeline.
+//! The copy is served under the name `localhost`, and the page under `127.0.0.1`, on the same port. To a browser these
+//! are two origins, so the code of the copy cannot read the answers of the page, although only one port has to be
+//! forwarded from another host. The copy needs a less strict policy than the page, because it compiles WebAssembly. It
+//! can request only its own files and the timeline.
 //!
 //! The names of all its files are in a table that is made once. Other files must never be served.
 

@@ -1,7 +1,7 @@
 //! A correct history of memory and physical memory of three processes, call by call. Tests put faults into it.
 //!
-//! Random numbers choose what is done next among what is allowed. Each call returns at once, and an address is used again as soon
-//! as it is free.
+//! Random numbers choose what is done next among what is allowed. Each call returns at once, and an address is used
+//! again as soon as it is free.
 
 use std::collections::BTreeSet;
 

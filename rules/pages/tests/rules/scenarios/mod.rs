@@ -17,8 +17,8 @@ pub(crate) fn play(scenario: &str) -> Vec<Finding> {
         .unwrap_or_else(|error| panic!("{error} of\n{scenario}"))
 }
 
-/// Notes about the whole run, which nearly every scenario for another rule has: handle data that no process opens, or that its
-/// producer opens.
+/// Notes about the whole run, which nearly every scenario for another rule has: handle data that no process opens, or
+/// that its producer opens.
 pub(crate) const OF_RUNS: [&str; 2] = ["get-without-open", "open-in-producer"];
 
 /// The notes about calls that fail, which histories have by chance.
@@ -29,8 +29,8 @@ fn is_by_the_way(code: &str) -> bool {
     OF_RUNS.contains(&code) || REFUSED.contains(&code)
 }
 
-/// Plays a scenario and expects exactly these findings. Notes about the whole run and about calls that fail only count if they are
-/// expected.
+/// Plays a scenario and expects exactly these findings. Notes about the whole run and about calls that fail only count
+/// if they are expected.
 #[track_caller]
 pub(crate) fn expect(scenario: &str, codes: &[&str]) -> Vec<Finding> {
     let mut found = play(scenario);
@@ -39,8 +39,8 @@ pub(crate) fn expect(scenario: &str, codes: &[&str]) -> Vec<Finding> {
     found
 }
 
-/// The text of a history, and the rules of its findings in the order of names, without `no-calls-seen` and without notes about
-/// the whole run.
+/// The text of a history, and the rules of its findings in the order of names, without `no-calls-seen` and without
+/// notes about the whole run.
 pub(crate) fn history<'a>(lines: impl Iterator<Item = &'a str>) -> (String, Vec<&'static str>) {
     let text = lines.collect::<Vec<_>>().join("\n");
     let mut codes: Vec<_> = play(&text).iter().map(|finding| finding.rule.code).collect();
@@ -68,7 +68,8 @@ pub(crate) fn name(names: &mut BTreeSet<String>, sort: &str, process: usize) -> 
     name
 }
 
-/// Requires of some histories that they have 40 lines on average, and that each fault is possible in more than `often` of them.
+/// Requires of some histories that they have 40 lines on average, and that each fault is possible in more than `often`
+/// of them.
 pub(crate) fn every_fault_occurs<History>(
     [histories, faults, often]: [usize; 3],
     of: impl Fn(Vec<u32>) -> History,

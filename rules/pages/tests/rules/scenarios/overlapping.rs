@@ -1,7 +1,7 @@
 //! A correct history of memory of three processes of three threads, whose calls overlap.
 //!
-//! Random numbers choose what is done next among what is allowed. Calls are refused, too, and an address is used again from
-//! the moment its end begins.
+//! Random numbers choose what is done next among what is allowed. Calls are refused, too, and an address is used again
+//! from the moment its end begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,8 @@ pub(crate) struct Line {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
-    /// A put that returned at once and succeeded: of which handle and which memory, and whether it was the last of these bytes.
+    /// A put that returned at once and succeeded: of which handle and which memory, and whether it was the last of
+    /// these bytes.
     Put(String, usize, bool),
     /// Likewise a close, of which mapping, of which memory; it was the last of its pointer.
     LastClose(String, usize),
@@ -86,7 +87,8 @@ pub(crate) struct History {
     /// Whether memory may be freed before its handles are put, and how often it was.
     early: bool,
     pub(crate) early_frees: usize,
-    /// The exporter of each memory, the processes that tried to open it, and the processes that opened memory of their own.
+    /// The exporter of each memory, the processes that tried to open it, and the processes that opened memory of their
+    /// own.
     pub(crate) exported: BTreeMap<usize, usize>,
     pub(crate) tried: BTreeMap<usize, BTreeSet<usize>>,
     pub(crate) opened_own: BTreeSet<usize>,
@@ -235,7 +237,8 @@ impl History {
     fn put(&mut self, index: usize, thread: usize, slow: bool, success: bool) {
         let got = self.got.remove(index);
         if let Some(memory) = self.memory.iter_mut().find(|memory| memory.generation == got.generation) {
-            // A put that will be refused needs the memory: the order of that put and a free in the meantime is not defined.
+            // A put that will be refused needs the memory: the order of that put and a free in the meantime is not
+            // defined.
             if success { memory.handles -= 1 } else { memory.busy += 1 }
         }
         let (process, text) = (got.process, format!("put {}", got.name));

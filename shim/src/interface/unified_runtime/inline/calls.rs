@@ -17,8 +17,8 @@ use crate::interface::{Interface as _, hooks};
 use crate::raw::args::row::{Call, Frame, RealCall as _};
 use crate::raw::{args::reader::NoReader, call_stacks::caller, threads::nesting::Outermost};
 
-/// Stores the return address and the arguments, and calls [`take`] with the number in eax. All registers but `rax` are preserved. The
-/// directives are for exceptions and stack walkers.
+/// Stores the return address and the arguments, and calls [`take`] with the number in eax. All registers but `rax` are
+/// preserved. The directives are for exceptions and stack walkers.
 #[unsafe(naked)]
 unsafe extern "C-unwind" fn enter() {
     naked_asm!(
@@ -75,7 +75,8 @@ unsafe extern "C-unwind" fn hook_of<const NUMBER: u32>() {
 /// Takes the call of a hook.
 unsafe extern "C-unwind" fn take(number: u32, registers: *const u64, stack: *const u64) -> ResultCode {
     let Some((via, function)) = hooks::numbered(number) else { return ResultCode::UNKNOWN };
-    // SAFETY: the hook of this function was called, and has stored the registers; the other words are behind its return address.
+    // SAFETY: the hook of this function was called, and has stored the registers; the other words are behind its return
+    // address.
     let frame = unsafe { Frame::new(registers, stack) };
     let outermost = if is_adapters_own(via) { None } else { Outermost::begin() };
     if outermost.is_none() {

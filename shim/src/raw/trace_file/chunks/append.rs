@@ -1,6 +1,7 @@
-//! Appends records to the chunk of a thread, in three steps: one instruction claims the space in the thread's position, a
-//! first word with the length of the space is stored, and the first word of the record replaces it after all others. So a
-//! signal handler may append on the same thread at any instruction, and a killed process leaves only whole records.
+//! Appends records to the chunk of a thread, in three steps: one instruction claims the space in the thread's position,
+//! a first word with the length of the space is stored, and the first word of the record replaces it after all others.
+//! So a signal handler may append on the same thread at any instruction, and a killed process leaves only whole
+//! records.
 
 use urscope_schema::trace::fxt::{CHUNK, HEAD, hole, write};
 
@@ -65,7 +66,8 @@ pub fn append_with(record: &impl Record) -> Appended {
     }
 }
 
-/// Appends the encoded record of the call with this number, short or not; 0 for one that says nothing to the next record.
+/// Appends the encoded record of the call with this number, short or not; 0 for one that says nothing to the next
+/// record.
 #[inline(never)] // Its code is the same for all functions.
 pub fn append_call(words: &[u64], call: u64, short: Option<Short>) -> Appended {
     let lane = Lane::own();
@@ -111,8 +113,8 @@ fn repeat<'w>(words: &[u64], base: &[u64], to: &'w mut CallWords) -> Option<&'w 
     to.with_first(first)
 }
 
-/// Appends a record at `next`, and passes its end to `note` unless this has interrupted another record; `None` if a handler
-/// has appended one there.
+/// Appends a record at `next`, and passes its end to `note` unless this has interrupted another record; `None` if a
+/// handler has appended one there.
 #[inline]
 fn append_at(lane: &Lane, next: usize, record: &impl Record, note: impl FnOnce(usize)) -> Option<Appended> {
     let outer = lane.writes.get();
