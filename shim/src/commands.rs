@@ -3,10 +3,10 @@
 //! A launch of a kernel is recorded only if it has pointers into shared memory. Its record has two of them. The record
 //! of a command has the context of its queue, if the creation of that was seen.
 //!
-//! Programs enqueue many commands, so commands are recorded only after the process has shared memory. Waits are not
-//! recorded: a close or a free has the number of the first command since the last wait. A wait counts for all
-//! commands before it, because dependencies between commands are not known. So a command that is reported as
-//! unfinished was not waited for by any hooked call.
+//! Programs enqueue many commands, so commands are recorded only after the process has shared memory. A wait is no
+//! recorded call: a close or a free has the number of the first command since the last wait, and the first wait behind
+//! commands leaves a record. A wait counts for all commands before it, because dependencies between commands are not
+//! known. So a command that is reported as unfinished was not waited for by any hooked call.
 
 #![expect(clippy::inline_always, reason = "decided when it is compiled: the effect is mostly a constant")]
 

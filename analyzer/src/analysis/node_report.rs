@@ -30,7 +30,9 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
         let node = nodes.entry(process.host).or_insert_with(|| {
             let count = counts.get(&process.host).copied().unwrap_or_default();
             let unopened = merger.unopened.get(process.host as usize).copied().unwrap_or_default();
-            Node { processes: Vec::with_capacity(count), unopened, ..node(process) }
+            let not_judged = merger.not_judged.get(process.host as usize).copied().unwrap_or_default();
+            let unseen = not_ordered(not_judged).into_iter().collect();
+            Node { processes: Vec::with_capacity(count), unopened, unseen, ..node(process) }
         });
         let Header { boot_id, run, .. } = &*process.header;
         if node.key.runs.insert(run.clone()) {
@@ -361,6 +363,17 @@ fn unseen(process: &TracedProcess, node: &mut Node) {
     if process.ended == Ended::Incomplete {
         node.unseen.push(gap(process));
     }
+}
+
+/// What is not known of so many pairs of commands.
+fn not_ordered(pairs: u64) -> Option<String> {
+    let verb = if pairs == 1 { "was" } else { "were" };
+    (pairs > 0).then(|| {
+        format!(
+            "{} of commands of two processes on the same bytes {verb} not judged as a race: a kernel, a graph or a flag may have ordered them",
+            counted(pairs, "pair")
+        )
+    })
 }
 
 /// Whether a function of this name shares something.

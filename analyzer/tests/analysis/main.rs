@@ -140,6 +140,23 @@ fn what_was_not_looked_into_is_counted() {
     );
 }
 
+#[test]
+fn commands_that_something_unknown_may_have_ordered_are_counted() {
+    let begin = "p: alloc a 64 cuda\np: get a -> h cuda\np: alloc f 64 as shared cuda\nc: open h -> m cuda\np: copy a sized 64 cuda";
+    let end = "c: copy m sized 64 cuda\np: host-waits\nc: host-waits\nc: close m cuda\np: free a cuda\np: free f cuda";
+    let judgement = judged(&files(&format!("{begin}\np: copy f sized 8 cuda\n{end}")));
+    assert_eq!((judgement.verdict, judgement.findings.len()), (Verdict::Clean, 0), "{:?}", judgement.findings);
+    assert_eq!(
+        judgement.unseen,
+        [
+            "1 pair of commands of two processes on the same bytes was not judged as a race: a kernel, a graph or a flag may have \
+             ordered them"
+        ]
+    );
+    let race = judged(&files(&format!("{begin}\n{end}")));
+    assert_eq!((codes(&race), race.unseen.len()), (vec![("race", 1)], 0));
+}
+
 /// Files, with what `urscope run` saw of how the second process ended.
 fn with_signal(mut files: BTreeMap<String, Vec<u8>>, signal: u32) -> BTreeMap<String, Vec<u8>> {
     let name = files.keys().find(|name| name.contains("-200-")).unwrap();

@@ -32,8 +32,8 @@ impl Tracker {
         let is_for_host = command.writes.is_none_or(|address| !is_device_memory(state, address));
         let behind_kernel = command.behind_kernel || state.contexts.len() > 1;
         let parts = self.parts(state, at, command);
-        if !parts.is_empty() && !behind_kernel {
-            self.add_to_unknown(at, &parts);
+        if !parts.is_empty() {
+            self.add_to_unknown(at, &parts, behind_kernel);
         }
         let Some(state) = self.state_mut(at.process) else { return };
         if is_for_host {
@@ -64,43 +64,62 @@ impl Tracker {
         let is_seen = !waited.kernels && state.contexts.len() <= 1;
         let later = state.unknown.iter().position(|unknown| unknown.place.time > waited.time);
         let known: Vec<Unknown> = state.unknown.drain(..later.unwrap_or(state.unknown.len())).collect();
-        for Since { first, second, bytes } in known.into_iter().flat_map(|known| known.since).filter(|_| is_seen) {
+        if !is_seen {
+            let host = state.process.host;
+            return self.count_not_judged(host, known.iter().map(|known| known.since.len() as u64).sum());
+        }
+        for Since { first, second, bytes } in known.into_iter().flat_map(|known| known.since) {
             let unordered = Unordered { first, second, bytes, known: waited.time };
             self.emit(facts, second.place, What::Unordered(&unordered));
         }
     }
 
-    /// Adds a command to those of other processes that are not known to have completed, and access the same bytes.
-    fn add_to_unknown(&mut self, at: Place, parts: &[Part]) {
+    /// Adds a command to those of other processes that are not known to have completed, and access the same bytes. A command
+    /// `behind_kernel`, and what may have waited for a flag, is only counted.
+    fn add_to_unknown(&mut self, at: Place, parts: &[Part], behind_kernel: bool) {
         let Some(host) = self.process(at.process).map(|process| process.host) else { return };
-        // The latest use of an event that processes share, and the latest by another process than that one's.
-        let uses = |other: usize| {
-            let others = self.states.iter().enumerate().filter(move |(place, _)| *place != other);
-            others.map(|(_, state)| state.event_used).max().unwrap_or(Nanos(0))
-        };
+        // The latest uses of events that processes share, by two processes.
+        let mut uses = [(usize::MAX, Nanos(0)); 2];
+        for (place, state) in self.states.iter().enumerate() {
+            let [first, second] = &mut uses;
+            if state.event_used > first.1 {
+                (*second, *first) = (*first, (place, state.event_used));
+            } else if state.event_used > second.1 {
+                *second = (place, state.event_used);
+            }
+        }
         let is_other = |place: usize, state: &ProcessState| {
             place != at.process.0 as usize && state.process.host == host && !state.unknown.is_empty()
         };
-        let others: Vec<(usize, Nanos)> = self
-            .states
-            .iter()
-            .enumerate()
-            .filter(|(place, state)| is_other(*place, state))
-            .map(|(place, state)| (place, uses(place).max(state.host_written)))
-            .collect();
-        for (place, maybe_ordered) in others {
-            let Some(state) = self.states.get_mut(place) else { continue };
-            for unknown in state.unknown.iter_mut().filter(|it| !it.behind_kernel && it.place.time > maybe_ordered) {
+        let mut not_judged = 0;
+        let others = self.states.iter_mut().enumerate().filter(|(place, state)| is_other(*place, state));
+        for (place, ProcessState { unknown, host_written, .. }) in others {
+            let used = uses.iter().find(|(user, _)| *user != place).map_or(Nanos(0), |(_, time)| *time);
+            for unknown in unknown.iter_mut().filter(|it| it.place.time > used) {
                 let mut pairs = unknown.parts.iter().flat_map(|first| parts.iter().map(move |second| (first, second)));
                 let conflict = pairs.find_map(|(first, second)| Some((first, second, first.conflict(second)?)));
-                if let Some((first, second, bytes)) = conflict
-                    && unknown.since.len() < SINCE
-                {
+                let Some((first, second, bytes)) = conflict else { continue };
+                if behind_kernel || unknown.behind_kernel || unknown.place.time <= *host_written {
+                    not_judged += 1;
+                } else if unknown.since.len() < SINCE {
                     let (first, second) = (first.of(unknown.place), second.of(at));
                     unknown.since.push(Since { first, second, bytes });
                 }
             }
         }
+        self.count_not_judged(host, not_judged);
+    }
+
+    fn count_not_judged(&mut self, host: u64, pairs: u64) {
+        if pairs > 0 {
+            *self.not_judged.entry(host).or_default() += pairs;
+        }
+    }
+
+    /// How many pairs of commands of a host's processes no host has ordered, and were not judged: a kernel, or something else that is not
+    /// followed, may have ordered them.
+    pub fn not_judged(&self, host: u64) -> u64 {
+        self.not_judged.get(&host).copied().unwrap_or_default()
     }
 
     /// What a command accesses of memory that processes share.

@@ -37,6 +37,8 @@ pub(crate) struct Merger {
     now: u64,
     /// How many exports no process has tried to open, by host number.
     pub(crate) unopened: Vec<u64>,
+    /// By host: how many pairs of commands were not judged.
+    pub(crate) not_judged: Vec<u64>,
     /// The first call of each process that has reported the failure of a device.
     pub(crate) device_errors: Vec<DeviceError>,
     /// Those of the latest process: mostly all have the same.
@@ -218,6 +220,7 @@ impl Merger {
         self.tracker.finish(&mut self.checker);
         let failed = self.processes.iter().filter_map(|process| self.tracker.device_error(process.id?).cloned());
         self.device_errors = failed.collect();
+        self.not_judged = (0..self.hosts.len() as u64).map(|host| self.tracker.not_judged(host)).collect();
         self.unopened = (0..self.hosts.len() as u64).map(|host| self.tracker.unopened(host)).collect();
         self.deduplicator.add(&mut self.checker.take());
         (self.tracker, self.checker) = (Tracker::default(), Checker::default());
