@@ -74,8 +74,8 @@ impl Tracker {
         }
     }
 
-    /// Adds a command to those of other processes that are not known to have completed, and access the same bytes. A command
-    /// `behind_kernel`, and what may have waited for a flag, is only counted.
+    /// Adds a command to those of other processes that are not known to have completed, and access the same bytes. A
+    /// command `behind_kernel`, and what may have waited for a flag, is only counted.
     fn add_to_unknown(&mut self, at: Place, parts: &[Part], behind_kernel: bool) {
         let Some(host) = self.process(at.process).map(|process| process.host) else { return };
         // The latest uses of events that processes share, by two processes.
@@ -99,7 +99,7 @@ impl Tracker {
                 let mut pairs = unknown.parts.iter().flat_map(|first| parts.iter().map(move |second| (first, second)));
                 let conflict = pairs.find_map(|(first, second)| Some((first, second, first.conflict(second)?)));
                 let Some((first, second, bytes)) = conflict else { continue };
-                if behind_kernel || unknown.behind_kernel || unknown.place.time <= *host_written {
+                if behind_kernel || unknown.behind_kernel || unknown.place.time < *host_written {
                     not_judged += 1;
                 } else if unknown.since.len() < SINCE {
                     let (first, second) = (first.of(unknown.place), second.of(at));
@@ -116,8 +116,8 @@ impl Tracker {
         }
     }
 
-    /// How many pairs of commands of a host's processes no host has ordered, and were not judged: a kernel, or something else that is not
-    /// followed, may have ordered them.
+    /// How many pairs of commands of a host's processes no host has ordered, and were not judged: a kernel, or
+    /// something else that is not followed, may have ordered them.
     pub fn not_judged(&self, host: u64) -> u64 {
         self.not_judged.get(&host).copied().unwrap_or_default()
     }
