@@ -222,6 +222,10 @@ macro_rules! cu_functions {
             fn cuStreamBeginCapture(stream: Unseen) in Cuda[102] Orders Queue, cuStreamBeginCapture_ptsz;
             /// Begins a capture into a graph.
             fn cuStreamBeginCaptureToGraph(stream: Unseen, graph: Unseen, dependencies: Unseen, data: Unseen, count: Unseen, mode: Unseen32) in Cuda[103] Orders Queue, cuStreamBeginCaptureToGraph_ptsz;
+            /// Asks for the time between two events; an answer says that both have been reached.
+            fn cuEventElapsedTime(milliseconds: Unseen, start: Unseen, end: Unseen) in Cuda[104] Waits Queue;
+            /// Asks for the time between two events, in programs of CUDA 13.
+            fn cuEventElapsedTime_v2(milliseconds: Unseen, start: Unseen, end: Unseen) in Cuda[105] Waits Queue;
         }
     };
 }
