@@ -63,7 +63,7 @@ struct Parameter {
   size_t words;
 };
 
-// The same numbers in every run.
+// Numbers that a seed determines.
 class Numbers {
 public:
   explicit Numbers(const std::string &seed) {

@@ -57,6 +57,7 @@ pub(crate) fn copy(parts: &[libc::iovec], to: &mut [MaybeUninit<u8>]) -> Result<
 }
 
 /// Fills `to` from an address.
+#[cold]
 fn copy_from(address: usize, to: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
     let part = libc::iovec { iov_base: std::ptr::with_exposed_provenance_mut(address), iov_len: to.len() };
     copy(&[part], to)
@@ -93,26 +94,17 @@ pub(crate) fn words(list: usize, count: usize) -> impl Iterator<Item = usize> + 
 /// Where the kernel copies nothing, it is read as the callee would.
 #[inline]
 pub(crate) fn fill(address: usize, to: &mut [MaybeUninit<u8>]) -> bool {
-    if address.wrapping_sub(to.as_ptr().addr()) < STACK {
-        // SAFETY: `to` is a variable of this thread, and this the part of the stack above it.
-        unsafe {
-            with_exposed_provenance::<MaybeUninit<u8>>(address).copy_to(to.as_mut_ptr(), to.len());
-        }
-        return true;
-    }
-    address != 0 && is_copied(address, to)
-}
-
-#[cold]
-fn is_copied(address: usize, to: &mut [MaybeUninit<u8>]) -> bool {
-    let copied = copy_from(address, to);
-    if copied == Err(Failure::Refused) {
-        // SAFETY: the callee is about to read it.
-        unsafe {
-            with_exposed_provenance::<MaybeUninit<u8>>(address).copy_to(to.as_mut_ptr(), to.len());
+    let is_on_stack = address.wrapping_sub(to.as_ptr().addr()) < STACK;
+    if !is_on_stack {
+        let copied = if address == 0 { Err(Failure::NotThere) } else { copy_from(address, to) };
+        if copied != Err(Failure::Refused) {
+            return copied.is_ok();
         }
     }
-    copied != Err(Failure::NotThere)
+    // SAFETY: `to` is a variable of this thread, and this the part of the stack above it. Or the callee is about to
+    // read it.
+    unsafe { with_exposed_provenance::<MaybeUninit<u8>>(address).copy_to(to.as_mut_ptr(), to.len()) };
+    true
 }
 
 #[cfg(test)]
