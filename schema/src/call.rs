@@ -61,15 +61,53 @@ pub struct Executed {
     pub access: Access,
 }
 
-/// The host of a process knows, or can find out, that all commands have completed which the process enqueued before.
+/// A call that orders commands, or shows that some have completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waited {
-    /// The kernel's number of the thread that waited.
+pub struct Synchronization {
+    /// The kernel's number of the calling thread.
     pub tid: u32,
-    /// When its wait had returned.
+    /// When the call had returned; of [`SyncKind::NotFollowed`], when it was made.
     pub time: Nanos,
-    /// Whether a kernel, or something else whose accesses are not looked into, was enqueued since the wait before.
-    pub kernels: bool,
+    /// What it does.
+    pub kind: SyncKind,
+    /// The queue.
+    pub queue: Option<u64>,
+    /// The event.
+    pub event: Option<u64>,
+}
+
+/// What a [`Synchronization`] does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncKind {
+    /// The host knows that the commands of the queue have completed, or those in front of the event; without either,
+    /// all that the process has enqueued.
+    Completed,
+    /// Likewise, but the host may know it, or can find out without a further call that is hooked.
+    MayBeCompleted,
+    /// The queue signals the event when all that was enqueued in it before has completed.
+    Signals,
+    /// What is enqueued in the queue from now on waits for the event.
+    WaitsFor,
+    /// A kernel, or something else that may wait for a flag in memory or write one, is enqueued in the queue; without a
+    /// queue, perhaps in any.
+    NotFollowed,
+}
+
+impl SyncKind {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Completed, Self::MayBeCompleted, Self::Signals, Self::WaitsFor, Self::NotFollowed];
+
+    /// The `name` of its record.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::MayBeCompleted => "may be completed",
+            Self::Signals => "signals",
+            Self::WaitsFor => "waits for",
+            Self::NotFollowed => "not followed",
+        }
+    }
 }
 
 /// What a command did with bytes.

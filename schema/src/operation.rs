@@ -184,9 +184,9 @@ pub const SOURCE: u64 = 2;
 /// In the flags of a launch: its arguments could not be read, so that it is not known what it accesses.
 pub const UNKNOWN: u64 = 4;
 
-/// In the flags of a command: a kernel, or something else that is not looked into, was enqueued before, and the host
-/// has not waited since.
-pub const BEHIND_KERNEL: u64 = 8;
+/// In the flags of a command: its stream does not wait for the default stream, nor that one for it
+/// (`CU_STREAM_NON_BLOCKING` in `cuda.h`).
+pub const NON_BLOCKING: u64 = 8;
 
 /// A command that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,8 +202,12 @@ pub struct Command {
     pub is_not_host: [bool; 2],
     /// The context of its queue.
     pub context: Option<u64>,
-    /// Whether it is a kernel, or may have to wait for one that was enqueued before.
-    pub behind_kernel: bool,
+    /// Its queue, where that is recorded.
+    pub queue: Option<u64>,
+    /// The queue does not wait for the default stream.
+    pub is_non_blocking: bool,
+    /// Whether it is a kernel.
+    pub is_kernel: bool,
 }
 
 /// A command of a command list that is executed, on memory which has ended since the command was appended.
@@ -323,11 +327,17 @@ impl Operation {
             Effect::Submits(_) => Self::Submit,
             Effect::Launches(_) if values.flags().is_some_and(|flags| flags & UNKNOWN != 0) => Self::Submit,
             Effect::Enqueues(_) | Effect::Performs(_) | Effect::Launches(_) => {
-                let is_not_host = [ACCESSED, SOURCE].map(|bit| values.flags().is_some_and(|flags| flags & bit != 0));
-                let (writes, reads) = (pointer(), values.source());
-                let behind_kernel =
-                    function.effect().launches() || values.flags().is_some_and(|flags| flags & BEHIND_KERNEL != 0);
-                Self::Enqueue(Command { writes, reads, size: size(), is_not_host, context: context(), behind_kernel })
+                let has = |bit| values.flags().is_some_and(|flags| flags & bit != 0);
+                Self::Enqueue(Command {
+                    writes: pointer(),
+                    reads: values.source(),
+                    size: size(),
+                    is_not_host: [ACCESSED, SOURCE].map(has),
+                    context: context(),
+                    queue: values.queue(),
+                    is_non_blocking: has(NON_BLOCKING),
+                    is_kernel: function.effect().launches(),
+                })
             }
             Effect::Executes(_) => {
                 let of = |address: Option<u64>, bit| {
@@ -353,6 +363,7 @@ impl Operation {
             | Effect::Waits(_)
             | Effect::Clears(_)
             | Effect::Orders(_)
+            | Effect::Reveals(_)
             | Effect::Unloads(_) => Self::Other,
         }
     }

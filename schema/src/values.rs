@@ -150,6 +150,8 @@ values! {
     exported: Hex,
     /// The address that a command copies from.
     source: Hex,
+    /// The queue or stream that a command goes to; 0 is the default stream of CUDA.
+    queue: Hex,
     /// The number of the call stack ([`crate::trace::records::Stack`]).
     stack: Number,
 }
@@ -160,6 +162,7 @@ impl Values {
     pub(crate) const CONTEXT: usize = FieldIndex::context as usize;
     pub(crate) const OFFSET: usize = FieldIndex::offset as usize;
     pub(crate) const SIZE: usize = FieldIndex::size as usize;
+    pub(crate) const QUEUE: usize = FieldIndex::queue as usize;
     pub(crate) const VALUE: usize = FieldIndex::value as usize;
 
     /// The address or handle that a call is about: handle data, or else memory, or else an object.

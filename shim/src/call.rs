@@ -15,9 +15,9 @@ use urscope_schema::{call::Values, operation};
 use crate::event_filter::{self, Recording};
 use crate::knobs::{self, Hot};
 use crate::raw::args::row::{Call, RealCall};
-use crate::raw::args::{Arg, inputs::Arguments, out_params, reader::Reader};
+use crate::raw::args::{Arg, inputs::Arguments, inputs::Inputs, out_params, reader::Reader};
 use crate::raw::{call_stacks::outer::Outer, processes::fork, threads::thread};
-use crate::{chain, commands, devices, inner, stacks};
+use crate::{chain, commands, devices, inner, stacks, synchronization};
 
 /// Where a call came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +115,11 @@ pub(crate) fn intercept_inner(outer: u64, call: &mut dyn RealCall) -> ResultCode
 #[inline(always)]
 pub(crate) fn pass_on(effect: Effect, call: &(impl RealCall + ?Sized)) -> ResultCode {
     commands::before_unrecorded(effect, call.arguments().inputs());
+    synchronization::before_unrecorded(effect, call.arguments().inputs());
     let result = call.make();
-    commands::note_unrecorded(call.arguments().function(), effect, call.arguments().inputs(), result);
+    let (function, inputs) = (call.arguments().function(), call.arguments().inputs());
+    let has_waited = commands::note_unrecorded(function, effect, inputs, result);
+    synchronization::after(function, effect, inputs, result, has_waited);
     result
 }
 
@@ -151,7 +154,7 @@ fn around<const KNOWN: bool>(
     if is_outer {
         outer.end();
     }
-    end::<KNOWN>(function, effect, begun, result, answers.as_ref())
+    end::<KNOWN>(function, effect, begun, call.arguments().inputs(), result, answers.as_ref())
 }
 
 /// Shows the layers a call that begins. Whether it is recorded, and why, may have been decided.
@@ -211,6 +214,9 @@ pub(crate) fn begin<const KNOWN: bool>(
     if recording == Recording::UnknownLaunch {
         values.flags = Some(operation::UNKNOWN);
     }
+    if effect.submits() || recording == Recording::UnknownLaunch {
+        synchronization::not_followed(inputs.queue());
+    }
     (begun.flags, begun.pointer) = (values.flags, values.pointer);
     if let Origin::Adapter(via) = origin {
         begun.device = inputs.device();
@@ -225,7 +231,7 @@ pub(crate) fn begin<const KNOWN: bool>(
     }
     if begun.commands.is_command {
         thread::set_command(begun.call);
-        commands::note_enqueued();
+        synchronization::command_recorded();
         commands::note_appended(begun.commands, begun.call, &inputs, arguments.values());
     }
     event_filter::enter(effect, begun.event);
@@ -238,18 +244,21 @@ pub(crate) fn end<const KNOWN: bool>(
     function: Function,
     effect: Effect,
     begun: Begun,
+    inputs: &Inputs,
     result: ResultCode,
     answers: Option<&Values>,
 ) -> ResultCode {
     let none = const { &Values::NONE };
     if let Origin::Inner(_) = begun.origin {
         commands::note_return(effect, result);
+        synchronization::after(function, effect, inputs, result, false);
         return exit::<false>(begun.hot, function, begun.origin, begun.call, result, answers);
     }
     if begun.commands.is_command {
         thread::set_command(0);
     }
     commands::after(effect, begun.call, begun.commands, result);
+    synchronization::after(function, effect, inputs, result, begun.commands.is_blocking);
     commands::note_memory(
         function,
         effect,

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use urscope_schema::api::{Function, ResultCode, demand::Nulls};
-use urscope_schema::call::{Enter, Executed, Exit, Values, Waited};
+use urscope_schema::call::{Enter, Executed, Exit, SyncKind, Synchronization, Values};
 use urscope_schema::trace::records::Device;
 
 use crate::knobs::Hot;
@@ -119,12 +119,12 @@ pub fn inner_enter(function: Function, call: u64, values: Values) {
     trace_layer.show(|_| trace::record_inner_enter(&enter));
 }
 
-/// Shows the trace that the host has waited for commands.
+/// Shows the trace what orders commands, or shows that some have completed.
 #[cold]
-pub fn waited(kernels: bool) {
-    let waited = Waited { tid: thread::id(), time: clock::now(), kernels };
+pub fn synchronization(kind: SyncKind, queue: Option<u64>, event: Option<u64>) {
+    let synchronization = Synchronization { tid: thread::id(), time: clock::now(), kind, queue, event };
     let [trace_layer, _] = &LAYERS;
-    trace_layer.show(|_| trace::record_waited(&waited));
+    trace_layer.show(|_| trace::record_synchronization(&synchronization));
 }
 
 /// Shows the trace what the device has executed.

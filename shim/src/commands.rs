@@ -3,10 +3,10 @@
 //! A launch of a kernel is recorded only if it has pointers into shared memory. Its record has two of them. The record
 //! of a command has the context of its queue, if the creation of that was seen.
 //!
-//! Programs enqueue many commands, so commands are recorded only after the process has shared memory. A wait is no
-//! recorded call: a close or a free has the number of the first command since the last wait, and the first wait behind
-//! commands leaves a record. A wait counts for all commands before it, because dependencies between commands are not
-//! known. So a command that is reported as unfinished was not waited for by any hooked call.
+//! Programs enqueue many commands, so commands are recorded only after the process has shared memory. A close or a free
+//! has the number of the first command since the last wait. A wait counts for all commands before it, because
+//! dependencies between commands are not known. So a command that is reported as unfinished was not waited for by any
+//! hooked call. What orders commands has records of its own ([`synchronization`](crate::synchronization)).
 
 #![expect(clippy::inline_always, reason = "decided when it is compiled: the effect is mostly a constant")]
 
@@ -20,17 +20,11 @@ use crate::event_filter::Recording;
 use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
 use crate::raw::args::{inputs::Inputs, inputs::NewQueue, reader::Reader};
 use crate::raw::{files::kept_descriptors, memory::host_memory, software_device, software_device::CommandObserver};
-use crate::{chain, device_errors, knobs, lists, lists::Access};
+use crate::{chain, device_errors, knobs, lists, lists::Access, synchronization};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.
 pub(crate) static IS_SHARING: AtomicBool = AtomicBool::new(false);
-
-/// Whether a command was recorded since the host last waited.
-static IS_UNKNOWN: AtomicBool = AtomicBool::new(false);
-
-/// Whether a kernel, or commands that are not looked into, were enqueued since the host last waited.
-static HAS_KERNELS: AtomicBool = AtomicBool::new(false);
 
 /// How often the host has waited, and in the low bits the number of the first recorded command since; 0 for none.
 /// Both are one word, so that a command which another thread's wait overtakes is not taken for a later one.
@@ -48,7 +42,8 @@ const UNKNOWN_SIZE: u64 = 1 << 32;
 static SYNCHRONOUS: [AtomicUsize; 32] = [const { AtomicUsize::new(0) }; 32];
 
 /// Queues and command lists at a place that follows from their handles, each with its context and, in the lowest bits
-/// of that, [`IS_SYNCHRONOUS`] and [`IS_LATER`]. Of several with the same place, the latest is known.
+/// of that, [`IS_SYNCHRONOUS`], [`IS_LATER`] and [`IS_NON_BLOCKING`]. Of several with the same place, the latest is
+/// known.
 static CONTEXTS: [[AtomicUsize; 2]; 256] = [const { [const { AtomicUsize::new(0) }; 2] }; 256];
 
 /// In [`CONTEXTS`]: it is one of [`SYNCHRONOUS`].
@@ -56,6 +51,12 @@ const IS_SYNCHRONOUS: usize = 1;
 
 /// In [`CONTEXTS`]: it is a command list that is executed later.
 const IS_LATER: usize = 2;
+
+/// In [`CONTEXTS`]: it does not wait for the default queue.
+const IS_NON_BLOCKING: usize = 4;
+
+/// The bits of [`CONTEXTS`] that are no context.
+const HOW: usize = IS_SYNCHRONOUS | IS_LATER | IS_NON_BLOCKING;
 
 /// What [`before`] has seen, for [`after`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,9 +66,7 @@ pub(crate) struct Seen {
     /// The number of waits so far.
     waits: u64,
     /// Whether the call waits for the command that it enqueues, or for those in the lists that it executes.
-    is_blocking: bool,
-    /// Whether the call ends memory and waits for the commands that use it.
-    ends_wait: bool,
+    pub(crate) is_blocking: bool,
     /// Whether the command is one of a list that is executed later.
     is_appended: bool,
     /// Whether an allocation imports memory of another process.
@@ -113,13 +112,16 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
     }
     let is_command = effect.is_command();
     let is_execution = effect.executes();
-    let known = if is_command || is_execution { noted(inputs.queue()) } else { None };
+    let handle = inputs.queue().unwrap_or_default();
+    let known = if is_command || is_execution { noted(handle) } else { None };
     if is_command && are_recorded() {
         values.context = context_of(known);
         values.flags = ended(values.pointer, values.source);
-        let is_compared = !effect.launches() && function.interface().promises(Promise::OrderIsSeen);
-        if is_compared && HAS_KERNELS.load(Ordering::Relaxed) {
-            values.flags = Some(values.flags.unwrap_or_default() | operation::BEHIND_KERNEL);
+        if function.interface().promises(Promise::OrderIsSeen) {
+            values.queue = inputs.queue().map(|queue| queue as u64);
+            if known.is_some_and(|known| known & IS_NON_BLOCKING != 0) {
+                values.flags = Some(values.flags.unwrap_or_default() | operation::NON_BLOCKING);
+            }
         }
     }
     Seen {
@@ -128,10 +130,7 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
         // A C++ bool is the lowest byte of its register.
         is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0)
             || matches!(effect, Effect::Performs(_))
-            || (is_command || is_execution) && is_synchronous(inputs.queue(), known),
-        ends_wait: matches!(effect, Effect::Frees(_) | Effect::Closes(Kind::Usm))
-            && function.interface().promises(Promise::EndsWait)
-            && are_recorded(),
+            || (is_command || is_execution) && is_synchronous(handle, known),
         is_appended: is_command && known.is_some_and(|known| known & IS_LATER != 0),
         imports: function.imports(values),
         size: values.size,
@@ -188,7 +187,7 @@ pub(crate) fn executed_after_end(inputs: &Inputs) -> Option<Access> {
 #[inline(always)]
 pub(crate) fn note_appended(seen: Seen, call: u64, inputs: &Inputs, values: &Values) {
     if seen.is_appended {
-        lists::note(inputs.queue(), call, [values.pointer, values.source]);
+        lists::note(inputs.queue().unwrap_or_default(), call, [values.pointer, values.source]);
     }
 }
 
@@ -202,41 +201,14 @@ pub(crate) fn recorded(effect: Effect, inputs: &Inputs) -> Recording {
     if !effect.launches() {
         return Recording::Command([None; 2]);
     }
-    note_kernels();
     let mut nearest = Nearest { pointers: [None; 2], distances: [u64::MAX; 2] };
     match (inputs.each_kernel_pointer(|pointer| nearest.look_at(pointer)), nearest.pointers) {
         (false, _) => Recording::UnknownLaunch,
-        (true, [None, _]) => Recording::No,
+        (true, [None, _]) => {
+            synchronization::not_followed(inputs.queue());
+            Recording::No
+        }
         (true, pointers) => Recording::Command(pointers),
-    }
-}
-
-/// Registers that something is about to be enqueued whose accesses are not known, or not all.
-#[inline(always)]
-pub(crate) fn note_kernels() {
-    if !HAS_KERNELS.load(Ordering::Relaxed) {
-        HAS_KERNELS.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Registers that a command is about to be enqueued, whose record is written. A wait that has returned before was not
-/// for it.
-#[inline(always)]
-pub(crate) fn note_enqueued() {
-    if !IS_UNKNOWN.load(Ordering::Relaxed) {
-        IS_UNKNOWN.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Records a wait that has returned, if a command was recorded since the one before. It may have been for any of them;
-/// only one for `all` has certainly been for the kernels.
-#[inline(always)]
-fn note_known(all: bool) {
-    if IS_UNKNOWN.load(Ordering::Relaxed) && IS_UNKNOWN.swap(false, Ordering::Relaxed) {
-        chain::waited(HAS_KERNELS.load(Ordering::Relaxed));
-    }
-    if all {
-        HAS_KERNELS.store(false, Ordering::Relaxed);
     }
 }
 
@@ -349,9 +321,6 @@ pub(crate) fn after(effect: Effect, call: u64, seen: Seen, result: ResultCode) {
     }
     if seen.is_blocking {
         note_wait();
-        note_known(false);
-    } else if seen.ends_wait {
-        note_known(false);
     } else if seen.is_command {
         if call <= CALL_MASK {
             // If there was a wait meanwhile, it may have been for this command.
@@ -386,7 +355,6 @@ static EXECUTIONS: &dyn CommandObserver = &chain::Executions;
 pub(crate) fn note_return(effect: Effect, result: ResultCode) {
     if effect.waits() && result.is_success() && are_recorded() {
         note_wait();
-        note_known(effect.waits_for_all());
     }
 }
 
@@ -399,9 +367,9 @@ pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
 }
 
 /// Processes a call that has returned and is not recorded: it may make or clear a queue, or be a wait. If it reports
-/// that the device has failed, it is recorded now.
+/// that the device has failed, it is recorded now. Returns whether it has waited for commands that it has executed.
 #[inline(always)]
-pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Inputs, result: ResultCode) {
+pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Inputs, result: ResultCode) -> bool {
     if !result.is_success() {
         device_errors::note(function, result);
     }
@@ -411,32 +379,32 @@ pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Input
         }
     } else if matches!(effect, Effect::Clears(_)) {
         if result.is_success() {
-            lists::clear(inputs.queue());
+            lists::clear(inputs.queue().unwrap_or_default());
         }
     } else if effect.executes() {
-        if result.is_success() && are_recorded() && is_synchronous(inputs.queue(), noted(inputs.queue())) {
+        let queue = inputs.queue().unwrap_or_default();
+        if result.is_success() && are_recorded() && is_synchronous(queue, noted(queue)) {
             note_wait();
-            note_known(false);
-        }
-    } else if matches!(effect, Effect::Orders(_)) {
-        if are_recorded() {
-            note_kernels();
+            return true;
         }
     } else {
         note_return(effect, result);
     }
+    false
 }
 
 /// Registers a new queue. Its handle may have been that of another one.
 #[cold]
 fn note_queue(inputs: &Inputs) {
-    let Some(NewQueue { handle: queue, context, is_synchronous, is_list }) = inputs.new_queue() else { return };
+    let Some(NewQueue { handle: queue, context, is_synchronous, is_list, is_non_blocking }) = inputs.new_queue() else {
+        return;
+    };
     lists::clear(queue);
     if let Some([known, its_context]) = CONTEXTS.get(place_of(queue)) {
         known.store(0, Ordering::Relaxed);
-        let how = [(is_synchronous, IS_SYNCHRONOUS), (is_list, IS_LATER)].into_iter();
-        let how = how.fold(0, |bits, (is_so, bit)| if is_so { bits | bit } else { bits });
-        its_context.store(context & !(IS_SYNCHRONOUS | IS_LATER) | how, Ordering::Release);
+        let how = [(is_synchronous, IS_SYNCHRONOUS), (is_list, IS_LATER), (is_non_blocking, IS_NON_BLOCKING)];
+        let how = how.into_iter().fold(0, |bits, (is_so, bit)| if is_so { bits | bit } else { bits });
+        its_context.store(context & !HOW | how, Ordering::Release);
         known.store(queue, Ordering::Release);
     }
     let replace = |old: usize, new: usize| {
@@ -465,7 +433,7 @@ fn noted(queue: usize) -> Option<usize> {
 /// The context in what [`noted`] has of a queue; `None` if it is not known.
 #[inline(always)]
 fn context_of(known: Option<usize>) -> Option<u64> {
-    known.map(|known| (known & !(IS_SYNCHRONOUS | IS_LATER)) as u64).filter(|context| *context != 0)
+    known.map(|known| (known & !HOW) as u64).filter(|context| *context != 0)
 }
 
 /// Whether a queue, of which this is [`noted`], is synchronous.

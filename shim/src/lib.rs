@@ -36,6 +36,7 @@ mod ranges;
 #[expect(unsafe_code, reason = "it reads and writes the memory of the application, and makes system calls")]
 pub mod raw;
 mod stacks;
+mod synchronization;
 
 /// Prepares the library and connects its parts. Called once, when the library is loaded.
 ///

@@ -120,6 +120,11 @@ const std::pair<const char *, const char *> cases[] = {
     {"acknowledged-late", OPENED "buffer copy-on-device synchronise < set synchronise > close < free"},
     {"told-before-wait", OPENED "buffer < set-later > copy-on-device synchronise < synchronise > close < free"},
     {"told-after-wait", OPENED "buffer < set-later synchronise > copy-on-device synchronise close < free"},
+    {"waited-for-stream", OPENED "buffer < set-later synchronise-stream > copy-on-device synchronise close < free"},
+    {"waited-for-default-stream", OPENED "buffer < set-later synchronise-default > copy-on-device synchronise < synchronise > close < free"},
+    {"waited-for-event", OPENED "buffer < plain-event set-later record wait > copy-on-device synchronise close < destroy-event free"},
+    {"waited-for-earlier-event", OPENED "buffer < plain-event record set-later wait > copy-on-device synchronise < synchronise destroy-event > "
+                                        "close < free"},
 };
 
 // What the producer gives to the consumer.
@@ -311,6 +316,8 @@ const std::map<std::string, CUresult (*)(Side &)> operations = {
     {"check-copy", MAKES { return my.require_copied(my.own.generation), CUDA_SUCCESS; }},
     {"check-set", MAKES { return my.require_set(), CUDA_SUCCESS; }},
     {"synchronise", MAKES { return cuCtxSynchronize(); }},
+    {"synchronise-stream", MAKES { return cuStreamSynchronize(my.stream); }},
+    {"synchronise-default", MAKES { return cuStreamSynchronize(nullptr); }},
 
     {"get", MAKES { return cuIpcGetMemHandle(&my.own.memory, my.memory); }},
     {"get-in-thread", MAKES {

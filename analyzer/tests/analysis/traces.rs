@@ -104,9 +104,9 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                 (executed.begin.0, executed.end.0) = (executed.begin.0 + START, executed.end.0 + START);
                 add(&mut files, who, &pids, &|line, pid| line.executed(pid, base, &executed));
             }
-            Event::Waited(who, mut waited) => {
-                waited.time.0 += START;
-                add(&mut files, who, &pids, &|line, pid| line.waited(pid, base, &waited));
+            Event::Synchronization(who, mut by) => {
+                by.time.0 += START;
+                add(&mut files, who, &pids, &|line, pid| line.synchronization(pid, base, &by));
             }
             Event::Observed(who, alive, gone) => {
                 let Event::Begin(process, _) = &begun[who.0 as usize] else { unreachable!("only begins are kept") };

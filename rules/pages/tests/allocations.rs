@@ -46,7 +46,7 @@ fn a_call_of_a_correct_program_allocates_nothing() {
                     | Event::Executed(..)
                     | Event::Keeps(..)
                     | Event::Observed(..)
-                    | Event::Waited(..) => {}
+                    | Event::Synchronization(..) => {}
                 }
             }
             calls += 10;

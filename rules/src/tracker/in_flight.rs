@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use urscope_schema::{call::Nanos, handle::Handle};
 
-use super::records::Serial;
+use super::{queues::Position, records::Serial};
 use crate::place::{Place, ProcessId};
 
 /// Bytes of shared memory that a command accesses.
@@ -36,9 +36,12 @@ impl Part {
 #[derive(Clone, Debug)]
 pub(crate) struct Unknown {
     pub(super) place: Place,
+    pub(super) position: Position,
     pub(super) parts: SmallVec<[Part; 2]>,
-    /// It may wait for a flag.
-    pub(super) behind_kernel: bool,
+    /// It may wait for something that is not followed, or its host may have known at once that it had completed.
+    pub(super) is_only_counted: bool,
+    /// The processes that have read what it writes while it was not known to have completed.
+    pub(super) read_by: SmallVec<[ProcessId; 2]>,
     /// The commands of other processes that were enqueued since.
     pub(super) since: Vec<Since>,
 }

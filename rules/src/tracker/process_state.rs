@@ -12,6 +12,7 @@ use super::in_flight::Unknown;
 use super::maps::{Map, Set};
 use super::observations::{Altered, DanglingUse, KindMismatch};
 use super::process::{End, Missing, Process};
+use super::queues::{Front, Queues};
 use super::records::{
     Allocation, Command, Context, Device, DeviceError, ExportId, HandleData, MappedRange, Mapping, Object, Origin,
     OwnDescriptor, Pool, Replaced, Serial, Tombstone,
@@ -103,8 +104,9 @@ pub(crate) struct ProcessState {
     pub(crate) commands: VecDeque<Command>,
     /// Those on shared memory that the host does not know to have completed, in the same order.
     pub(super) unknown: VecDeque<Unknown>,
-    /// When it last enqueued a command that writes to memory which may be the host's.
-    pub(super) host_written: Nanos,
+    pub(super) queues: Queues,
+    /// What is in front of a command that writes to memory which may be the host's: the host may look at that.
+    pub(super) told_to_host: Front,
     /// When it last used an event that processes share.
     pub(super) event_used: Nanos,
     /// The descriptors of physical memory that the program is to close, by their numbers: what was returned last under
@@ -160,7 +162,8 @@ impl ProcessState {
             replaced_memory: Map::default(),
             commands: VecDeque::new(),
             unknown: VecDeque::new(),
-            host_written: Nanos(0),
+            queues: Queues::default(),
+            told_to_host: Front::default(),
             event_used: Nanos(0),
             descriptors: Map::default(),
             device_error: None,

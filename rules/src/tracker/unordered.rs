@@ -8,7 +8,7 @@
 
 use smallvec::SmallVec;
 use urscope_schema::api::Promise;
-use urscope_schema::call::{Nanos, Waited};
+use urscope_schema::call::{Nanos, Synchronization};
 use urscope_schema::handle::{Handle, Kind, UsmType};
 use urscope_schema::operation::Command;
 
@@ -28,23 +28,32 @@ impl Tracker {
         if !at.promises(Promise::OrderIsSeen) {
             return;
         }
-        let Some(state) = self.state(at.process) else { return };
-        let is_for_host = command.writes.is_none_or(|address| !is_device_memory(state, address));
-        let behind_kernel = command.behind_kernel || state.contexts.len() > 1;
-        let parts = self.parts(state, at, command);
-        if !parts.is_empty() {
-            self.add_to_unknown(at, &parts, behind_kernel);
-        }
         let Some(state) = self.state_mut(at.process) else { return };
+        let position = state.queues.enqueue(command.queue.unwrap_or_default(), command.is_non_blocking);
+        let is_for_host = command.writes.is_none_or(|address| !is_device_memory(state, address));
+        let is_behind = state.queues.is_behind_not_followed(position) || state.contexts.len() > 1;
+        if command.is_kernel {
+            state.queues.not_followed(command.queue, at.tid);
+        }
         if is_for_host {
-            state.host_written = at.time;
+            state.told_to_host.join(&state.queues.front_of(position.queue));
         }
-        if !parts.is_empty() {
-            if state.unknown.len() >= COMMANDS {
-                state.unknown.pop_front();
-            }
-            state.unknown.push_back(Unknown { place: at, parts, behind_kernel, since: Vec::new() });
+        let Some(state) = self.state(at.process) else { return };
+        let parts = self.parts(state, at, command);
+        if parts.is_empty() {
+            return;
         }
+        self.add_to_unknown(at, &parts, is_behind);
+        // The driver may wait for a copy to pageable memory of the host ("API synchronization behavior" in the
+        // reference manual of the CUDA driver).
+        let is_only_counted = is_behind || is_for_host;
+        let Some(state) = self.state_mut(at.process) else { return };
+        if state.unknown.len() >= COMMANDS {
+            state.unknown.pop_front();
+        }
+        let unknown =
+            Unknown { place: at, position, parts, is_only_counted, read_by: SmallVec::new(), since: Vec::new() };
+        state.unknown.push_back(unknown);
     }
 
     /// A command was refused.
@@ -58,25 +67,27 @@ impl Tracker {
         }
     }
 
-    /// The host of a process knows that all commands have completed which the process has enqueued, or can know it.
-    pub fn waited(&mut self, who: ProcessId, waited: &Waited, facts: &mut (impl FactConsumer + ?Sized)) {
+    /// A process orders commands, or knows that some have completed, or can know it.
+    pub fn synchronization(&mut self, who: ProcessId, by: &Synchronization, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state_mut(who) else { return };
-        let is_seen = !waited.kernels && state.contexts.len() <= 1;
-        let later = state.unknown.iter().position(|unknown| unknown.place.time > waited.time);
-        let known: Vec<Unknown> = state.unknown.drain(..later.unwrap_or(state.unknown.len())).collect();
-        if !is_seen {
-            let host = state.process.host;
-            return self.count_not_judged(host, known.iter().map(|known| known.since.len() as u64).sum());
-        }
-        for Since { first, second, bytes } in known.into_iter().flat_map(|known| known.since) {
-            let unordered = Unordered { first, second, bytes, known: waited.time };
+        let Some(known) = state.queues.synchronize(by) else { return };
+        let mut since = Vec::new();
+        state.unknown.retain_mut(|unknown| {
+            let is_known = known.covers(unknown.position.queue, unknown.position.number);
+            if is_known {
+                since.append(&mut unknown.since);
+            }
+            !is_known
+        });
+        for Since { first, second, bytes } in since {
+            let unordered = Unordered { first, second, bytes, known: by.time };
             self.emit(facts, second.place, What::Unordered(&unordered));
         }
     }
 
-    /// Adds a command to those of other processes that are not known to have completed, and access the same bytes. A
-    /// command `behind_kernel`, and what may have waited for a flag, is only counted.
-    fn add_to_unknown(&mut self, at: Place, parts: &[Part], behind_kernel: bool) {
+    /// Adds a command to those of other processes that are not known to have completed, and access the same bytes. What
+    /// may have waited for a flag, or may be ordered by one, is only counted.
+    fn add_to_unknown(&mut self, at: Place, parts: &[Part], is_only_counted: bool) {
         let Some(host) = self.process(at.process).map(|process| process.host) else { return };
         // The latest uses of events that processes share, by two processes.
         let mut uses = [(usize::MAX, Nanos(0)); 2];
@@ -93,13 +104,27 @@ impl Tracker {
         };
         let mut not_judged = 0;
         let others = self.states.iter_mut().enumerate().filter(|(place, state)| is_other(*place, state));
-        for (place, ProcessState { unknown, host_written, .. }) in others {
+        for (place, ProcessState { unknown, told_to_host, queues, .. }) in others {
             let used = uses.iter().find(|(user, _)| *user != place).map_or(Nanos(0), |(_, time)| *time);
-            for unknown in unknown.iter_mut().filter(|it| it.place.time > used) {
+            // A command behind those in front of it that has been read may be a flag.
+            let mut is_told = false;
+            for unknown in unknown.iter_mut().rev() {
                 let mut pairs = unknown.parts.iter().flat_map(|first| parts.iter().map(move |second| (first, second)));
                 let conflict = pairs.find_map(|(first, second)| Some((first, second, first.conflict(second)?)));
+                is_told |= unknown.read_by.contains(&at.process);
                 let Some((first, second, bytes)) = conflict else { continue };
-                if behind_kernel || unknown.behind_kernel || unknown.place.time < *host_written {
+                if unknown.place.time <= used {
+                    continue;
+                }
+                if first.writes && !unknown.read_by.contains(&at.process) {
+                    unknown.read_by.push(at.process);
+                }
+                if is_only_counted
+                    || is_told
+                    || unknown.is_only_counted
+                    || told_to_host.covers(unknown.position.queue, unknown.position.number)
+                    || queues.is_in_front_of_not_followed(unknown.position)
+                {
                     not_judged += 1;
                 } else if unknown.since.len() < SINCE {
                     let (first, second) = (first.of(unknown.place), second.of(at));

@@ -70,6 +70,8 @@ effects! {
     Clears,
     /// It makes a queue wait for, or signal, what is not followed, or captures its commands.
     Orders,
+    /// It lets the program find out, now or later and without a wait, that commands have completed.
+    Reveals,
     /// It unloads code. Later kernels may have the handles of those that were in it.
     Unloads,
     /// It makes a queue signal an event.
@@ -115,8 +117,8 @@ impl Effect {
         matches!(self, Self::Submits(_) | Self::Orders(_))
     }
 
-    /// Whether it makes a queue, waits for one, orders its commands, or clears one, or unloads code. Such calls are
-    /// never recorded, unless they report that the device has failed.
+    /// Whether it makes a queue, waits for one or reveals its state, orders its commands, or clears one, or unloads
+    /// code. Such calls are never recorded, unless they report that the device has failed.
     #[inline(always)]
     pub const fn is_never_recorded(self) -> bool {
         matches!(
@@ -125,6 +127,7 @@ impl Effect {
                 | Self::Creates(Kind::Queue)
                 | Self::Clears(_)
                 | Self::Orders(_)
+                | Self::Reveals(_)
                 | Self::Unloads(_)
         )
     }
@@ -144,7 +147,7 @@ impl Effect {
     /// Whether the host knows after a success that commands have completed, or can find out.
     #[inline(always)]
     pub const fn waits(self) -> bool {
-        matches!(self, Self::Waits(_) | Self::Asks(Kind::Event))
+        matches!(self, Self::Waits(_) | Self::Asks(Kind::Event) | Self::Reveals(_))
     }
 
     /// The kind of the handle data that it opens; `None` if it opens none.

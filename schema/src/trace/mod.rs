@@ -51,8 +51,5 @@ pub const CALL: &str = "api";
 /// The `cat` of calls that the runtime makes inside of a recorded one. Nothing judges them.
 pub const INNER: &str = "inner";
 
-/// The `name` of the record that the host has waited for commands.
-pub const WAITED: &str = "waited";
-
 /// The `cat` of urscope's own notes.
 pub const NOTE: &str = "urscope";

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Stack};
-use super::{CALL, INNER, NOTE, WAITED, scan};
+use super::{CALL, INNER, NOTE, scan};
 use crate::api::{Function, ResultCode};
-use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values, Waited};
+use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, SyncKind, Synchronization, Values};
 
 /// The longest line that is read, in bytes, not counting the white space around it.
 pub const LINE_LIMIT: usize = 1 << 20;
@@ -52,8 +52,8 @@ pub enum Record {
     Descriptors(Nanos, u64),
     /// The device has executed a command.
     Executed(Executed),
-    /// The host has waited for commands.
-    Waited(Waited),
+    /// A call orders commands, or shows that some have completed.
+    Synchronization(Synchronization),
     /// A finding of the validation layer while the program ran. The analyzer ignores it and finds the same by itself.
     Finding(Nanos, Box<Found>),
     /// The normal end of the process.
@@ -282,8 +282,11 @@ struct OpenArgs {
 }
 
 #[derive(Deserialize)]
-struct WaitedArgs {
-    kernels: u64,
+struct SynchronizationArgs {
+    #[serde(default, deserialize_with = "crate::values::word")]
+    queue: Option<u64>,
+    #[serde(default, deserialize_with = "crate::values::word")]
+    event: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -322,9 +325,13 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
         ("C", "descriptors") if event.cat == NOTE => {
             Ok(Record::Descriptors(event.time(base)?, unfit::<OpenArgs>(args)?.open))
         }
-        ("i", WAITED) if event.cat == NOTE => {
-            let kernels = unfit::<WaitedArgs>(args)?.kernels != 0;
-            Ok(Record::Waited(Waited { tid: event.tid()?, time: event.time(base)?, kernels }))
+        ("i", name)
+            if event.cat == NOTE
+                && let Some(kind) = SyncKind::ALL.into_iter().find(|kind| kind.name() == name) =>
+        {
+            let (tid, time) = (event.tid()?, event.time(base)?);
+            let SynchronizationArgs { queue, event } = unfit(args)?;
+            Ok(Record::Synchronization(Synchronization { tid, time, kind, queue, event }))
         }
         ("i", "finding") if event.cat == NOTE => Ok(Record::Finding(event.time(base)?, unfit(args)?)),
         ("X", name)

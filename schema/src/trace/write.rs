@@ -5,15 +5,17 @@
 
 #![expect(clippy::inline_always, reason = "the category is a constant of the caller")]
 
+mod commands;
+
 use serde_json::json;
 
 use super::records::{Clock, Footer, Found, Gap, Named};
-use super::{CALL, Form, INNER, NOTE, WAITED};
+use super::{CALL, Form, INNER, NOTE};
 use crate::api::Function;
-use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values, Waited};
+use crate::call::{Enter, Exit, Nanos, Shape, Values};
 
 /// The longest call record in bytes: every field is present and has the largest value.
-pub const LINE: usize = 904;
+pub const LINE: usize = 936;
 
 /// The longest [`End`] in bytes: every function was called, with the largest counts.
 pub const END_LENGTH: usize = 512 + 56 * Function::COUNT + 11 * MOST_KEPT;
@@ -89,24 +91,6 @@ impl Line {
             .text(r#"","name":"descriptors","args":{"open":"#)
             .decimal(open)
             .text("}}");
-    }
-
-    /// Writes that the host has waited for commands, an instant on the thread.
-    pub fn waited(&mut self, pid: u32, base: u64, waited: &Waited) {
-        self.opening(r#"{"ph":"i","pid":"#, pid, waited.tid, waited.time, base);
-        self.0.text(r#","s":"t","cat":""#).text(NOTE).text(r#"","name":""#).text(WAITED);
-        self.0.text(r#"","args":{"kernels":"#).decimal(u64::from(waited.kernels)).text("}}");
-    }
-
-    /// Writes the execution of a command, which Perfetto draws as a bar.
-    pub fn executed(&mut self, pid: u32, base: u64, executed: &Executed) {
-        let Executed { call, tid, begin, end, memory, rows, access } = *executed;
-        self.opening(r#"{"ph":"X","pid":"#, pid, tid, begin, base);
-        self.micros(r#","dur":"#, end.0.saturating_sub(begin.0));
-        self.0.text(r#","cat":""#).text(NOTE).text(r#"","name":""#).text(access.name());
-        self.0.text(r#"","args":{"call":"#).decimal(call).text(r#","memory":"#).decimal(memory);
-        self.0.text(r#","offset":"#).decimal(rows.offset).text(r#","size":"#).decimal(rows.length);
-        self.0.text(r#","pitch":"#).decimal(rows.pitch).text(r#","rows":"#).decimal(rows.count).text("}}");
     }
 
     /// Writes the number of records that are lost so far. It ends with the fields of [`gap`].

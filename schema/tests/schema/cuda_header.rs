@@ -93,7 +93,7 @@ fn width(parameter: &str) -> usize {
 fn width_of_role(role: &str) -> usize {
     match role {
         "HandleBytes" => 64,
-        "Unseen32" | "Ordinal" | "Flags" | "HandleType" => 4,
+        "Unseen32" | "Ordinal" | "Flags" | "StreamFlags" | "HandleType" => 4,
         _ => 8,
     }
 }

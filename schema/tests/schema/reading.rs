@@ -43,7 +43,7 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 Record::ThreadName(tid, name) => return write::thread_name(42, *tid, name),
                 Record::Descriptors(time, open) => line.descriptors(42, 42, *time, base, *open),
                 Record::Executed(executed) => line.executed(42, base, executed),
-                Record::Waited(waited) => line.waited(42, base, waited),
+                Record::Synchronization(by) => line.synchronization(42, base, by),
                 Record::Note(time, text) => return write::note(42, 42, *time, base, text),
                 Record::Finding(time, found) => return write::finding(42, 42, *time, base, found),
                 Record::ProcessName(name) => return write::start(42, name, "run"),

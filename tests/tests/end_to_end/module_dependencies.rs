@@ -92,6 +92,7 @@ const TRACKER: &[&str] = &[
     "maps rights",
     "small_maps",
     "records process",
+    "queues",
     "exports freeing in_flight observations mapped tombstones",
     "pending",
     "process_state",

@@ -10,7 +10,7 @@ const PROGRAM: &str = "cuda_sharing";
 
 /// What each case prints besides that its processes are done: the answers to what the driver may refuse, and what was
 /// read.
-pub(crate) const CASES: [(&str, &[&str]); 79] = [
+pub(crate) const CASES: [(&str, &[&str]); 83] = [
     ("memory-right", &[]),
     ("memory-of-second-context", &[]),
     ("memory-by-inner-address", &[]),
@@ -90,6 +90,10 @@ pub(crate) const CASES: [(&str, &[&str]); 79] = [
     ("acknowledged-late", &[]),
     ("told-before-wait", &[]),
     ("told-after-wait", &[]),
+    ("waited-for-stream", &[]),
+    ("waited-for-default-stream", &[]),
+    ("waited-for-event", &[]),
+    ("waited-for-earlier-event", &[]),
 ];
 
 /// What it prints besides that its processes are done, both of which must be.

@@ -373,9 +373,9 @@ impl Merger {
                 let mut facts = Facts::new(&mut self.checker, observer, alignment.at(executed.end));
                 self.tracker.executed(id, executed, &mut facts);
             }
-            (Other::Waited(waited), Some(id)) => {
-                let mut facts = Facts::new(&mut self.checker, observer, alignment.at(waited.time));
-                self.tracker.waited(id, waited, &mut facts);
+            (Other::Synchronization(by), Some(id)) => {
+                let mut facts = Facts::new(&mut self.checker, observer, alignment.at(by.time));
+                self.tracker.synchronization(id, by, &mut facts);
             }
             (Other::End(at), Some(id)) => {
                 process.inside = self.tracker.inside(id);

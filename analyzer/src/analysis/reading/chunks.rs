@@ -88,7 +88,7 @@ impl Head {
             Self::Other(found) => match &**found {
                 Ok(Record::Note(time, _) | Record::Descriptors(time, _) | Record::Finding(time, _)) => (*time, 1),
                 Ok(Record::Executed(executed)) => (executed.end, 1),
-                Ok(Record::Waited(waited)) => (waited.time, 1),
+                Ok(Record::Synchronization(by)) => (by.time, 1),
                 _ => (Nanos(0), 0),
             },
         }

@@ -167,7 +167,7 @@ impl Cursor {
                 }
                 Ok(Record::Descriptors(..)) => "a descriptor count".into(),
                 Ok(Record::Executed(_)) => "the execution of a command".into(),
-                Ok(Record::Waited(_)) => "a wait of the host".into(),
+                Ok(Record::Synchronization(_)) => "an order of commands".into(),
                 Ok(Record::EntryPoint(_)) => "an entry point".into(),
                 Ok(Record::Device(_)) => "a device".into(),
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
@@ -390,9 +390,9 @@ impl Cursor {
                         return Ok(true);
                     }
                 }
-                Ok(Record::Waited(waited)) => {
-                    self.now = self.now.max(waited.time);
-                    self.push(Other::Waited(waited), events);
+                Ok(Record::Synchronization(by)) => {
+                    self.now = self.now.max(by.time);
+                    self.push(Other::Synchronization(by), events);
                     return Ok(true);
                 }
                 Ok(Record::ThreadName(tid, name)) => {

@@ -1,6 +1,6 @@
 //! The events of a trace.
 
-use urscope_schema::call::{Executed, Nanos, Waited};
+use urscope_schema::call::{Executed, Nanos, Synchronization};
 use urscope_schema::{api::Function, packed::PackedCall, trace::records::Device};
 
 /// An event of a process.
@@ -21,8 +21,8 @@ pub(crate) enum Other {
     Descriptors(u64, Nanos),
     /// The device has executed a command of the call with this number.
     Executed(Box<Executed>),
-    /// The host has waited for commands.
-    Waited(Waited),
+    /// A call orders commands, or shows that some have completed.
+    Synchronization(Synchronization),
     End(Nanos),
 }
 
@@ -47,7 +47,7 @@ impl Other {
             Self::Begin(time) => (*time, 0),
             Self::Thread(..) | Self::Adapter(_) | Self::Device(..) | Self::Descriptors(..) => (now, 1),
             Self::Executed(executed) => (executed.end.max(now), 1),
-            Self::Waited(waited) => (waited.time.max(now), 1),
+            Self::Synchronization(by) => (by.time.max(now), 1),
             Self::End(time) => ((*time).max(now), 1),
         }
     }

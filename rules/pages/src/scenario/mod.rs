@@ -27,7 +27,10 @@
 //! | `graph g` | a queue executes a graph of CUDA, whose commands are not known |
 //! | `write m seed 7`, `compare m seed 7`, `signal e` | bytes are written, and the same are found; an event is signalled. The host waits, and there is no record |
 //! | `ran p writes 64 since 3` | the device has executed the latest copy of the process, which began 3 steps ago and wrote, or `reads`, `may-read` or `may-write`, memory that all call so; behind it may stand `+ NUMBER`, and `rows NUMBER NUMBER` with the pitch |
-//! | `host-waits` | the host waits for all commands of the process, which leaves no record |
+//! | `host-waits` | the host waits for all commands of the process, or those `of` a queue, or in front of an event (`for e`) |
+//! | `may-know` | the host may know that they have completed, likewise |
+//! | `signals for e of q`, `awaits for e of q` | a queue signals an event, or waits for it |
+//! | `not-followed` | a kernel is enqueued in some queue, or in that one (`of q`) |
 //! | `fork child` | a process begins as a copy of this one |
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
 //! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
@@ -51,9 +54,10 @@
 //! exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a close, a free or an unmap: the
 //! device says that a command accesses the memory from there on), `replaced` (of an open by Level Zero: the process has
 //! written the number of its own descriptor into the handle), `on-host` (of a copy: the program may have memory of its
-//! own at the address), `ze` or `cuda` (by the function of Level Zero, of USM and its handle data, or of CUDA, also of
-//! events), and one of `fails` (with 45, or the `ur_result_t` behind it), `may-fail` (likewise, if the runtime likes;
-//! without a runtime it fails) and `begins`.
+//! own at the address), `queue NAME` (of a copy; without it, the default stream), `non-blocking` (that queue), `ze` or
+//! `cuda` (by the function of Level Zero, of USM and its handle data, or of CUDA, also of events), and one of `fails`
+//! (with 45, or the `ur_result_t` behind it), `may-fail` (likewise, if the runtime likes; without a runtime it fails)
+//! and `begins`.
 //!
 //! `&` in front of a line: the step happens at the same time as the one before it. What stands between a line `NUMBER
 //! times` and a line `end` happens so often; `$` in it is the number of the repetition.
@@ -72,7 +76,7 @@ pub use play::{Event, judge};
 
 use urscope_rules::{End, Rights};
 use urscope_schema::api::{Function, Interface};
-use urscope_schema::call::Access;
+use urscope_schema::call::{Access, SyncKind};
 
 /// A scenario.
 #[derive(Clone, Debug)]
@@ -115,8 +119,8 @@ enum Step {
     Keeps(String),
     /// The device has executed the latest command: an access to the memory with this name.
     Ran(Ran),
-    /// The host waits for all commands.
-    HostWaits,
+    /// It orders commands, or the host knows that some have completed: those of a queue, or in front of an event.
+    Synchronizes(SyncKind, Option<String>, Option<String>),
     /// The process is seen from outside: running, or not there any more.
     Seen(bool),
 }
@@ -181,6 +185,9 @@ struct Call {
     unfinished: bool,
     /// Of a copy: the program may have memory of its own at the address.
     on_host: bool,
+    /// Of a copy: its queue, and whether that does not wait for the default one.
+    queue: Option<String>,
+    non_blocking: bool,
     /// How many milliseconds it takes longer than others.
     takes: Option<u64>,
     /// How it goes on.

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use super::{Call, Fate, Line, REFUSED, Ran, Scenario, SetRight, Step, VERBS, Verb};
 use urscope_rules::End;
 use urscope_schema::api::{CUDA, LEVEL_ZERO};
-use urscope_schema::call::Access;
+use urscope_schema::call::{Access, SyncKind};
 
 /// A line that is no step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,14 @@ const ENDS: [(&str, End); 5] = [
     ("killed", End::Killed),
     ("running", End::Running),
     ("incomplete", End::Incomplete),
+];
+
+const SYNCHRONIZATIONS: [(&str, SyncKind); 5] = [
+    ("host-waits", SyncKind::Completed),
+    ("may-know", SyncKind::MayBeCompleted),
+    ("signals", SyncKind::Signals),
+    ("awaits", SyncKind::WaitsFor),
+    ("not-followed", SyncKind::NotFollowed),
 ];
 
 impl FromStr for Scenario {
@@ -116,6 +124,8 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 "waits" => call.waits = true,
                 "unfinished" => call.unfinished = true,
                 "on-host" => call.on_host = true,
+                "queue" => call.queue = Some(value()?.to_owned()),
+                "non-blocking" => call.non_blocking = true,
                 "ze" => call.interface = Some(&LEVEL_ZERO),
                 "cuda" => call.interface = Some(&CUDA),
                 "takes" => call.takes = Some(number(value()?)?),
@@ -127,12 +137,23 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, on, ipc, profiled, sized, flipped, overwrites, seed, exposes, as, from, replaced, queued, waits, unfinished, ze, cuda, takes, fails, may-fail or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, flipped, overwrites, seed, exposes, as, from, replaced, queued, waits, unfinished, queue, non-blocking, ze, cuda, takes, fails, may-fail or begins, found {word:?}"
                     ));
                 }
             }
         }
         Step::Call(Box::new(call))
+    } else if let Some((_, kind)) = SYNCHRONIZATIONS.iter().find(|(word, _)| *word == first) {
+        let (mut queue, mut event) = (None, None);
+        while let Some(word) = words.next() {
+            let value = words.next().map(str::to_owned).ok_or_else(|| format!("expected something behind {word}"))?;
+            match word {
+                "of" => queue = Some(value),
+                "for" => event = Some(value),
+                _ => return Err(format!("expected of or for, found {word:?}")),
+            }
+        }
+        Step::Synchronizes(*kind, queue, event)
     } else if let Some((_, right)) = RIGHTS.iter().find(|(word, _)| *word == first) {
         Step::May(*right, number(&name("a number")?)?)
     } else {
@@ -145,7 +166,6 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
             "descriptors" => Step::Descriptors(number(&name("a number")?)?),
             "keeps" => Step::Keeps(name("a name")?),
             "ran" => Step::Ran(ran(&mut words)?),
-            "host-waits" => Step::HostWaits,
             "returns" => Step::Returns(true),
             "fails" => Step::Returns(false),
             "seen" => Step::Seen(true),

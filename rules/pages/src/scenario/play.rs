@@ -7,9 +7,9 @@ use urscope_schema::api::unified_runtime::constants::{
     UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
 use urscope_schema::api::{Function, ResultCode, UNIFIED_RUNTIME};
-use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Values, Waited};
+use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, SyncKind, Synchronization, Values};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
-use urscope_schema::operation::ACCESSED;
+use urscope_schema::operation::{ACCESSED, NON_BLOCKING};
 
 use super::handle_data::{made_up, size as data_size};
 use super::interfaces::{by_interface, descriptor_of};
@@ -32,8 +32,8 @@ pub enum Event {
     Keeps(ProcessId, u32),
     /// The device has executed a command.
     Executed(ProcessId, Executed),
-    /// The host of a process has waited for commands.
-    Waited(ProcessId, Waited),
+    /// A process orders commands, or its host knows that some have completed.
+    Synchronization(ProcessId, Synchronization),
     /// A process ends.
     End(ProcessId, End, Nanos),
     /// A process is seen from outside: when it is last seen running, and when it is first seen to be gone.
@@ -64,7 +64,7 @@ pub fn judge(events: impl IntoIterator<Item = Event>, mut checker: Checker) -> V
             Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
             Event::Keeps(who, descriptor) => tracker.keeps(who, descriptor),
             Event::Executed(who, executed) => tracker.executed(who, &executed, &mut checker),
-            Event::Waited(who, waited) => tracker.waited(who, &waited, &mut checker),
+            Event::Synchronization(who, by) => tracker.synchronization(who, &by, &mut checker),
             Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),
             Event::End(who, how, at) => {
                 tracker.missing(who, u64::from(how == End::Incomplete), 0);
@@ -202,12 +202,13 @@ impl Player {
             }
             Step::Seen(_) => {}
             Step::Ran(ran) => self.ran(actor, ran),
-            Step::HostWaits => {
-                if let Some(waiting) = self.actors.get_mut(actor) {
+            Step::Synchronizes(kind, queue, event) => {
+                if let Some(waiting) = self.actors.get_mut(actor).filter(|_| *kind == SyncKind::Completed) {
                     waiting.unwaited = None;
                 }
-                let waited = Waited { tid: 1, time: Nanos(self.now), kernels: false };
-                self.events.push(Event::Waited(pid, waited));
+                let [queue, event] = [queue, event].map(|name| name.as_ref().map(|name| self.address(name)));
+                let by = Synchronization { tid: 1, time: Nanos(self.now), kind: *kind, queue, event };
+                self.events.push(Event::Synchronization(pid, by));
             }
             Step::May(right, value) => self.may(pid, *right, *value),
             Step::Device(device, index, name) => {
@@ -409,8 +410,12 @@ impl Player {
                 (Values { device, data, data_size: data_size(call), fingerprint, value, ..within }, opened)
             }
             Verb::Copy => {
-                let flags = Some(ACCESSED).filter(|_| !call.on_host);
-                (Values { pointer: Some(address), size: call.size, value: Some(0), flags, ..within }, nothing)
+                let (accessed, non_blocking) = (!call.on_host, call.non_blocking);
+                let flags =
+                    [(accessed, ACCESSED), (non_blocking, NON_BLOCKING)].into_iter().filter(|(is_so, _)| *is_so);
+                let flags = Some(flags.fold(0, |flags, (_, flag)| flags | flag)).filter(|flags| *flags != 0);
+                let queue = call.queue.as_ref().map(|queue| self.address(queue));
+                (Values { pointer: Some(address), size: call.size, value: Some(0), flags, queue, ..within }, nothing)
             }
             Verb::Support => {
                 let asked = match name {

@@ -1,8 +1,6 @@
 //! Commands of different processes that the device has executed at the same time.
 
-use urscope_rule_pages::scenario::{Event, Scenario, judge};
-use urscope_rules::{Checker, Finding, ProcessId, Severity};
-use urscope_schema::{call::Enter, operation::BEHIND_KERNEL};
+use urscope_rules::{Finding, Severity};
 
 use crate::scenarios;
 
@@ -181,26 +179,76 @@ fn what_a_host_or_something_else_may_have_ordered_is_no_race() {
     assert!(scenarios::play(of_unified_runtime).is_empty());
 }
 
+/// How many races are found between `first` of one process and a copy of another one, with `then` behind that.
+#[track_caller]
+fn races(first: &str, then: &str) -> usize {
+    let found = in_order(&format!("{first}\nc: copy m sized 64 cuda queue q\n{then}"));
+    assert!(found.iter().all(|finding| finding.rule.code == "race"), "{found:#?}");
+    found.len()
+}
+
 #[test]
-fn what_may_have_waited_for_a_kernel_is_no_race() {
-    let steps = "p: alloc a 64 cuda\np: get a -> h cuda\nc: open h -> m cuda\np: copy a sized 64 cuda\nc: copy m sized 64 cuda\n\
-                 p: host-waits\nc: host-waits\nc: close m cuda\np: free a cuda";
-    let found = |change: &dyn Fn(&mut Event)| {
-        let mut events = steps.parse::<Scenario>().unwrap().events().unwrap();
-        events.iter_mut().for_each(change);
-        judge(events, Checker::new()).len()
-    };
-    let is_command = |enter: &Enter, who: u32, of: ProcessId| of.0 == who && enter.function.is_command();
-    let behind_kernel = |who| {
-        found(&|event| match event {
-            Event::Enter(of, enter) if is_command(enter, who, *of) => enter.values.flags = Some(BEHIND_KERNEL),
-            _ => {}
-        })
-    };
-    let before_the_wait = found(&|event| {
-        if let Event::Waited(_, waited) = event {
-            waited.kernels = true;
-        }
-    });
-    assert_eq!((found(&|_| {}), behind_kernel(0), behind_kernel(1), before_the_wait), (1, 0, 0, 0));
+fn a_wait_is_for_what_it_names() {
+    let copy = "p: copy a sized 64 cuda queue s";
+    for (wait, expected) in [
+        ("p: host-waits", 0),
+        ("p: host-waits of s", 0),
+        ("p: may-know of s", 0),
+        ("p: host-waits of t", 1),
+        ("p: signals for e of s\np: host-waits for e", 0),
+        ("p: signals for e of t\np: host-waits for e", 1),
+        ("p: host-waits for e", 0),
+        ("p: signals for e of s\np: awaits for e of t\np: host-waits of t", 0),
+        ("p: awaits for e of t\np: signals for e of s\np: host-waits for e\np: host-waits of t", 0),
+        ("p: awaits for f of t\np: host-waits of t", 0),
+        ("p: signals for e of t\np: awaits for e of s\np: host-waits of t", 1),
+    ] {
+        assert_eq!(races(&format!("{copy}\n{wait}"), ""), expected, "{wait}");
+    }
+    let in_front = "p: signals for e of s\np: copy a sized 64 cuda queue s\np: host-waits for e";
+    assert_eq!(races(in_front, ""), 1, "the event was signalled in front of it");
+}
+
+#[test]
+fn the_default_stream_waits_for_those_that_are_not_non_blocking() {
+    let event = "p: signals for e of null\np: host-waits for e";
+    assert_eq!(races(&format!("p: copy a sized 64 cuda queue s\n{event}"), ""), 0);
+    assert_eq!(races(&format!("p: copy a sized 64 cuda queue s non-blocking\n{event}"), ""), 1);
+    let behind = "p: copy a sized 64 cuda\np: copy x sized 64 cuda queue t\np: host-waits of t";
+    assert_eq!(races(behind, ""), 0);
+    assert_eq!(races(&behind.replace("queue t", "queue t non-blocking"), ""), 1);
+}
+
+#[test]
+fn what_is_not_followed_counts_until_a_wait_was_certainly_for_it() {
+    let copy = "p: copy a sized 64 cuda queue s";
+    for (first, then, expected) in [
+        ("p: not-followed", "", 0),
+        ("p: not-followed of s", "", 0),
+        ("p: not-followed of t", "", 1),
+        ("p: not-followed of t\np: signals for e of t\np: awaits for e of s", "", 0),
+        ("p: not-followed of s\np: host-waits of s", "", 1),
+        ("p: not-followed of s\np: may-know of s", "", 0),
+        ("p: not-followed of s\np: signals for e of s\np: host-waits for e", "", 1),
+        ("p: signals for e of s\np: not-followed of s\np: host-waits for e", "", 0),
+        ("p: not-followed\np: host-waits of s", "", 0),
+        ("p: not-followed\np: host-waits", "", 1),
+        ("c: not-followed of q", "", 0),
+        ("c: not-followed of q\nc: host-waits of q", "", 1),
+        ("", "p: not-followed of s", 1),
+    ] {
+        assert_eq!(races(&format!("{first}\n{copy}"), then), expected, "{first} {then}");
+    }
+    assert_eq!(races(&format!("{copy}\np: not-followed of s"), ""), 0, "it may write a flag");
+    assert_eq!(races(&format!("{copy}\np: not-followed of t"), ""), 1);
+}
+
+#[test]
+fn a_flag_that_a_copy_writes_may_order_what_is_behind_it() {
+    let flag = "p: copy a sized 64 cuda queue s\np: copy a + 4088 sized 8 cuda queue s";
+    let polled = "c: copy m + 4088 sized 8 cuda queue q";
+    let found = in_order(&format!("{flag}\n{polled}\nc: copy m sized 64 cuda queue q"));
+    let severities: Vec<_> = found.iter().map(|finding| finding.severity).collect();
+    assert_eq!(severities, [Severity::Note], "{found:#?}");
+    assert_eq!(races(flag, ""), 1);
 }

@@ -1,6 +1,6 @@
 //! The roles of parameters that only functions of the CUDA driver have.
 
-use super::constants::{MEM_HANDLE_TYPE_FABRIC, MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+use super::constants::{MEM_HANDLE_TYPE_FABRIC, MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, STREAM_PER_THREAD};
 use super::structures;
 use crate::api::common_roles::{Role, Sources};
 use crate::values::Values;
@@ -24,6 +24,19 @@ roles! {
             values.size = (self.0 as u64).checked_mul(4);
         }
     };
+    /// A `CUstream`. The default streams of the process and of its threads are one for urscope.
+    Stream(usize) {
+        #[inline]
+        fn source(self, sources: &mut Sources) {
+            sources.queue = if self.0 <= STREAM_PER_THREAD { 0 } else { self.0 };
+        }
+    };
+    /// A `CUstream *` that receives a new stream.
+    OutStream(usize) source new_queue;
+    /// The flags of a new stream.
+    StreamFlags(u32) structure STREAM_FLAGS;
+    /// A `const CUlaunchConfig *`, which names the stream of a launch.
+    LaunchConfiguration(usize) structure LAUNCH_CONFIGURATION;
     /// A `CUfunction` or `CUkernel` that is launched.
     Kernel(usize) structure KERNEL;
     /// A `void **`: the addresses of a kernel's arguments. Of the pointers among these, those into shared memory are

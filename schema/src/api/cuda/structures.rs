@@ -20,5 +20,9 @@ pub const HANDLE_TYPE: u8 = 6;
 pub const IMPORTED: u8 = 7;
 /// The address of a `CUmemPoolPtrExportData`.
 pub const IMPORTED_POINTER: u8 = 8;
+/// The flags of a new stream.
+pub const STREAM_FLAGS: u8 = 9;
+/// The address of a `CUlaunchConfig`.
+pub const LAUNCH_CONFIGURATION: u8 = 10;
 /// The address that receives a descriptor, or a handle of 64 bytes, as the type says.
-pub const OUT_EXPORTED: u8 = Structures::WRITTEN + 9;
+pub const OUT_EXPORTED: u8 = Structures::WRITTEN + 11;

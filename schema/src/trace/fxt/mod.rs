@@ -8,7 +8,8 @@
 pub mod read;
 pub mod write;
 
-use crate::{api::Function, call::Access};
+use crate::api::Function;
+use crate::call::{Access, SyncKind};
 
 use super::records::{Device, EntryPoint, Exec, Footer, Gap, Header, Module, Named, Stack};
 
@@ -110,8 +111,12 @@ names! {
     Result = "result",
     Note = "note",
     Finding = "finding",
-    Waited = super::WAITED,
-    Kernels = "kernels",
+    Completed = SyncKind::Completed.name(),
+    MayBeCompleted = SyncKind::MayBeCompleted.name(),
+    Signals = SyncKind::Signals.name(),
+    WaitsFor = SyncKind::WaitsFor.name(),
+    NotFollowed = SyncKind::NotFollowed.name(),
+    Event = "event",
     Descriptors = "descriptors",
     Open = "open",
     Read = Access::Read.name(),
@@ -135,6 +140,15 @@ names! {
     Exec = Exec::NAME,
     Footer = Footer::NAME,
 }
+
+/// The names of what orders commands.
+const SYNCHRONIZATIONS: [(SyncKind, Name); 5] = [
+    (SyncKind::Completed, Name::Completed),
+    (SyncKind::MayBeCompleted, Name::MayBeCompleted),
+    (SyncKind::Signals, Name::Signals),
+    (SyncKind::WaitsFor, Name::WaitsFor),
+    (SyncKind::NotFollowed, Name::NotFollowed),
+];
 
 /// The names of accesses by executed commands.
 const ACCESSES: [(Access, Name); 4] = [

@@ -4,9 +4,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::{ACCESSES, INLINE, MAGIC, Name, kind, kind_of, write::length};
+use super::{ACCESSES, INLINE, MAGIC, Name, SYNCHRONIZATIONS, kind, kind_of, write::length};
 use crate::api::{Function, ResultCode};
-use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values, Waited};
+use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Synchronization, Values};
 use crate::trace::read::{Record, Why};
 use crate::trace::{packed::Packing, records::Found};
 
@@ -382,10 +382,16 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings) -> Item {
             numbers(first, arguments, strings, &mut |_, value| open = value);
             Item::Record(Record::Descriptors(time, open))
         }
-        (Meaning::Name(Name::Own), Meaning::Name(Name::Waited)) => {
-            let mut kernels = false;
-            numbers(first, arguments, strings, &mut |_, value| kernels = value != 0);
-            Item::Record(Record::Waited(Waited { tid, time, kernels }))
+        (Meaning::Name(Name::Own), Meaning::Name(name))
+            if let Some((kind, _)) = SYNCHRONIZATIONS.iter().find(|(_, its)| *its == name) =>
+        {
+            let (kind, mut queue, mut event) = (*kind, None, None);
+            numbers(first, arguments, strings, &mut |name, value| match name {
+                Meaning::Field(place) if usize::from(place) == Values::QUEUE => queue = Some(value),
+                Meaning::Name(Name::Event) => event = Some(value),
+                _ => {}
+            });
+            Item::Record(Record::Synchronization(Synchronization { tid, time, kind, queue, event }))
         }
         (Meaning::Name(Name::Own), Meaning::Name(Name::Note)) => {
             let mut note = String::new();

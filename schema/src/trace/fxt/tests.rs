@@ -6,7 +6,7 @@ use super::read::{Before, Item, Strings, next, next_call};
 use super::write::{self, Measure};
 use super::*;
 use crate::api::{Function, ResultCode};
-use crate::call::{Access, Enter, Executed, Exit, Fields as _, Nanos, Rows, Values, Waited};
+use crate::call::{Access, Enter, Executed, Exit, Fields as _, Nanos, Rows, SyncKind, Synchronization, Values};
 use crate::trace::records::{Found, Hex, PythonFrame};
 use crate::trace::{packed::PackedCall, read::Record};
 
@@ -229,10 +229,10 @@ fn other_records_are_read_back() {
         let words = words_of(|to| write::executed(&executed, to));
         assert_eq!(read(&words, 1), Item::Record(Record::Executed(executed)));
     }
-    for kernels in [false, true] {
-        let waited = Waited { tid: 1, time: Nanos(5), kernels };
-        let words = words_of(|to| write::waited(&waited, to));
-        assert_eq!(read(&words, 1), Item::Record(Record::Waited(waited)));
+    for (kind, queue) in SyncKind::ALL.into_iter().zip([None, Some(0), Some(7), Some(u64::MAX), None]) {
+        let by = Synchronization { tid: 1, time: Nanos(5), kind, queue, event: queue.map(|queue| queue ^ 1) };
+        let words = words_of(|to| write::synchronization(&by, to));
+        assert_eq!(read(&words, 1), Item::Record(Record::Synchronization(by)));
     }
     let mut words = vec![write::thread_name(1, 7, "worker", &mut Measure)];
     write::thread_name(1, 7, "worker", &mut words);

@@ -6,9 +6,9 @@
 
 #![expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
 
-use super::{ACCESSES, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
+use super::{ACCESSES, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, SYNCHRONIZATIONS, hole, kind, words_of};
 use crate::api::Function;
-use crate::call::{Enter, Executed, Exit, Nanos, Shape, Values, Waited};
+use crate::call::{Enter, Executed, Exit, Nanos, Shape, Synchronization, Values};
 use crate::trace::records::{Found, Named};
 use crate::trace::write;
 
@@ -133,11 +133,17 @@ fn end(exit: &Exit, number: Name, category: Name, mut event: Event<'_, impl Sink
     event.first(kind::END, category, function(exit.function))
 }
 
-/// That the host has waited for commands, an instant on the thread. Returns its first word.
-pub fn waited(waited: &Waited, to: &mut impl Sink) -> Option<u64> {
-    let mut event = Event::new(to, waited.time);
-    event.number(reference(Name::Kernels), waited.kernels.into());
-    event.first(kind::INSTANT, Name::Own, reference(Name::Waited))
+/// What orders commands, or shows that some have completed, an instant on the thread. Returns its first word.
+pub fn synchronization(synchronization: &Synchronization, to: &mut impl Sink) -> Option<u64> {
+    let Synchronization { time, kind, queue, event, .. } = *synchronization;
+    let mut record = Event::new(to, time);
+    for (name, value) in [(field(Values::QUEUE), queue), (reference(Name::Event), event)] {
+        if let Some(value) = value {
+            record.number(name, value);
+        }
+    }
+    let (_, name) = SYNCHRONIZATIONS.into_iter().find(|(its, _)| *its == kind)?;
+    record.first(kind::INSTANT, Name::Own, reference(name))
 }
 
 /// The execution of a command, which Perfetto draws as a bar. Returns its first word.

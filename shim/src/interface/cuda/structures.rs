@@ -2,8 +2,9 @@
 
 use std::ptr::with_exposed_provenance;
 
-use urscope_schema::api::cuda::{constants::MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, structures};
-use urscope_schema::api::role::{HandleBytes, Role as _, Sources};
+use urscope_schema::api::cuda::constants::{MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, STREAM_NON_BLOCKING};
+use urscope_schema::api::cuda::structures;
+use urscope_schema::api::role::{HandleBytes, Role as _, Sources, Stream};
 use urscope_schema::call::Values;
 use urscope_schema::handle::descriptor_data;
 
@@ -14,6 +15,9 @@ use crate::raw::memory::checked::read;
 
 /// The offset of `requestedHandleTypes` in a `CUmemAllocationProp`.
 const HANDLE_TYPES: usize = 4;
+
+/// The offset of `hStream` in a `CUlaunchConfig`.
+const STREAM: usize = 32;
 
 /// The structures of the driver.
 #[derive(Debug)]
@@ -66,6 +70,20 @@ impl Reader for Structures {
             }
         }
         kernel_arguments::each_word(kernel, params, extra, visit)
+    }
+
+    fn makes_non_blocking(&self, sources: &Sources) -> bool {
+        sources.structures.get(structures::STREAM_FLAGS) as u32 & STREAM_NON_BLOCKING != 0
+    }
+
+    fn queue(&self, sources: &Sources) -> Option<usize> {
+        let configuration = sources.structures.get(structures::LAUNCH_CONFIGURATION) as usize;
+        if configuration == 0 {
+            return Some(sources.queue);
+        }
+        let mut named = Sources::default();
+        Stream(read(configuration.wrapping_add(STREAM))?).source(&mut named);
+        Some(named.queue)
     }
 
     fn allocation_around(&self, address: u64) -> Option<[u64; 2]> {

@@ -8,8 +8,8 @@ use urscope_schema::call::Values;
 
 use super::structures::Structures;
 use crate::call::{self, Begin, Begun, Origin};
-use crate::commands;
 use crate::raw::args::{observed::Parameters, out_params::ObservedOutParams};
+use crate::{commands, synchronization};
 
 /// A call that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +38,16 @@ impl Observed {
 
     /// Shows the exit of the call to the layers.
     pub(super) fn returns(self, result: ResultCode, answers: Values) {
+        let inputs = self.out_params.inputs();
         match self.begun {
             Some(begun) => {
-                let _ = call::end::<false>(self.function, self.function.effect(), begun, result, Some(&answers));
+                let _ =
+                    call::end::<false>(self.function, self.function.effect(), begun, inputs, result, Some(&answers));
             }
-            None => commands::note_return(self.function.effect(), result),
+            None => {
+                commands::note_return(self.function.effect(), result);
+                synchronization::after(self.function, self.function.effect(), inputs, result, false);
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{path::Path, sync::Arc};
 
 use urscope_schema::api::{Function, ResultCode, demand::Nulls};
-use urscope_schema::call::{Enter, Executed, Exit, Nanos, Values, Waited};
+use urscope_schema::call::{Enter, Executed, Exit, Nanos, Synchronization, Values};
 use urscope_schema::trace::fxt;
 use urscope_schema::trace::records::{Device, EntryPoint, Exec, Found, Module, Named, Stack};
 use urscope_schema::trace::write::{self, End, Totals};
@@ -181,12 +181,12 @@ pub fn record_inner_exit(exit: &Exit) {
     }
 }
 
-/// Records that the host has waited for commands.
-pub fn record_waited(waited: &Waited) {
+/// Records what orders commands, or shows that some have completed.
+pub fn record_synchronization(synchronization: &Synchronization) {
     if is_binary() {
-        binary::append_call(0, |to| fxt::write::waited(waited, to));
+        binary::append_call(0, |to| fxt::write::synchronization(synchronization, to));
     } else {
-        chrome::append_line(|line| line.waited(pid(), base(), waited));
+        chrome::append_line(|line| line.synchronization(pid(), base(), synchronization));
     }
 }
 

@@ -30,6 +30,8 @@ pub struct NewQueue {
     pub is_synchronous: bool,
     /// Whether it is a command list that is executed later.
     pub is_list: bool,
+    /// Whether it does not wait for the default queue.
+    pub is_non_blocking: bool,
 }
 
 /// The inputs of a call that are passed by reference: descriptions, and lists of events and devices.
@@ -48,10 +50,10 @@ impl Inputs {
         Some(Arg(Device(handle))).filter(|_| handle != 0)
     }
 
-    /// The queue or command list that the call adds a command to, 0 if there is none.
+    /// The queue or command list that the call is about, 0 for the default one; `None` if it is not known.
     #[inline]
-    pub const fn queue(&self) -> usize {
-        self.sources.queue
+    pub fn queue(&self) -> Option<usize> {
+        if self.sources.structures.is_empty() { Some(self.sources.queue) } else { self.reader.queue(&self.sources) }
     }
 
     /// What reads the structures of the call's interface.
@@ -77,6 +79,7 @@ impl Inputs {
             context: sources.queue_context,
             is_synchronous: reader.makes_synchronous(sources),
             is_list: reader.makes_list(sources),
+            is_non_blocking: reader.makes_non_blocking(sources),
         })
     }
 

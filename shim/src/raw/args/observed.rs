@@ -78,7 +78,7 @@ mod tests {
         // SAFETY: a structure with more arguments than the function has.
         let parameters = unsafe { Parameters::new(places.as_ptr().expose_provenance()) }.unwrap();
         let arguments = parameters.arguments(Function::urEnqueueUSMMemcpy, &NoReader);
-        assert_eq!((arguments.inputs().queue(), arguments.values().value), (7, Some(1)));
+        assert_eq!((arguments.inputs().queue(), arguments.values().value), (Some(7), Some(1)));
         assert_eq!(arguments.values().pointer, Some(9));
     }
 

@@ -34,6 +34,16 @@ pub trait Reader: Debug + Sync {
         false
     }
 
+    /// Whether the queue that the call creates does not wait for the default one.
+    fn makes_non_blocking(&self, _sources: &Sources) -> bool {
+        false
+    }
+
+    /// The queue or command list that the call is about, 0 for the default one; `None` if it is not known.
+    fn queue(&self, sources: &Sources) -> Option<usize> {
+        Some(sources.queue)
+    }
+
     /// The address and the number of the command lists that a call executes.
     fn lists(&self, _sources: &Sources) -> (usize, usize) {
         (0, 0)

@@ -1,0 +1,118 @@
+//! Calls that order commands, or show that some have completed: which of them leave a record.
+//!
+//! What they mean is for the tracker. A process that does not share memory leaves no such record, and of calls that are
+//! repeated while nothing else happens, as in a loop that polls, the first one does.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use urscope_schema::api::{Effect, Function, Promise, ResultCode};
+use urscope_schema::{call::SyncKind, handle::Kind};
+
+use crate::chain;
+use crate::commands::are_recorded;
+use crate::raw::args::inputs::Inputs;
+
+/// How often something was recorded: commands, or what orders them.
+static RECORDED: AtomicU64 = AtomicU64::new(1);
+
+/// How often something was enqueued, recorded or not followed.
+static ENQUEUED: AtomicU64 = AtomicU64::new(1);
+
+/// What was recorded last, at a place that follows from what it is about: a hash of that, and of what was recorded or
+/// enqueued by then.
+static LATEST: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
+
+/// A command is recorded.
+#[inline]
+pub(crate) fn command_recorded() {
+    RECORDED.fetch_add(1, Ordering::Relaxed);
+    ENQUEUED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Something is about to be enqueued that is not followed: in this queue, or perhaps in any.
+#[inline]
+pub(crate) fn not_followed(queue: Option<usize>) {
+    let recorded = RECORDED.load(Ordering::Relaxed);
+    if is_first(SyncKind::NotFollowed, queue, None, recorded) {
+        ENQUEUED.fetch_add(1, Ordering::Relaxed);
+        record(SyncKind::NotFollowed, queue, None);
+    }
+}
+
+/// A call is about to be made that is not recorded: it may order commands by what is not followed, perhaps those of any
+/// queue.
+#[inline]
+pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
+    if matches!(effect, Effect::Orders(_)) && are_recorded() {
+        not_followed(inputs.queue().filter(|queue| *queue != 0));
+    }
+}
+
+/// A call has returned, recorded or not, which may order commands or show that some have completed. `is_blocking` says
+/// that it has waited for its own command.
+#[inline]
+pub(crate) fn after(function: Function, effect: Effect, inputs: &Inputs, result: ResultCode, is_blocking: bool) {
+    if result.is_success() && are_recorded() && (is_blocking || effect.waits() || orders(effect)) {
+        synchronized(function, effect, inputs, is_blocking);
+    }
+}
+
+const fn orders(effect: Effect) -> bool {
+    matches!(effect, Effect::Signals(_) | Effect::Uses(Kind::Event) | Effect::Frees(_) | Effect::Closes(Kind::Usm))
+}
+
+#[inline(never)]
+fn synchronized(function: Function, effect: Effect, inputs: &Inputs, is_blocking: bool) {
+    let promises = |promise| function.interface().promises(promise);
+    let (queue, event) = (inputs.queue(), inputs.first_event(|_| true));
+    if !promises(Promise::OrderIsSeen) {
+        // All its waits are taken for waits for all commands.
+        return if is_blocking || effect.waits() {
+            completed(SyncKind::MayBeCompleted, None, None)
+        };
+    }
+    match effect {
+        Effect::Signals(_) => ordered(SyncKind::Signals, queue, event),
+        Effect::Uses(Kind::Event) => ordered(SyncKind::WaitsFor, queue, event),
+        Effect::Frees(_) | Effect::Closes(_) if promises(Promise::EndsWait) => {
+            completed(SyncKind::MayBeCompleted, None, None);
+        }
+        Effect::Frees(_) | Effect::Closes(_) => {}
+        Effect::Waits(Kind::Context) => completed(SyncKind::Completed, None, None),
+        Effect::Waits(Kind::Queue) => completed(SyncKind::Completed, queue, None),
+        Effect::Waits(_) | Effect::Asks(_) => completed(SyncKind::Completed, None, event),
+        _ => completed(SyncKind::MayBeCompleted, queue, None),
+    }
+}
+
+/// A queue signals an event, or waits for one.
+fn ordered(kind: SyncKind, queue: Option<usize>, event: Option<usize>) {
+    command_recorded();
+    record(kind, queue, event);
+}
+
+/// The host knows that commands have completed, or may know it.
+fn completed(kind: SyncKind, queue: Option<usize>, event: Option<usize>) {
+    if is_first(kind, queue, event, ENQUEUED.load(Ordering::Relaxed)) {
+        RECORDED.fetch_add(1, Ordering::Relaxed);
+        record(kind, queue, event);
+    }
+}
+
+fn record(kind: SyncKind, queue: Option<usize>, event: Option<usize>) {
+    chain::synchronization(kind, queue.map(|queue| queue as u64), event.map(|event| event as u64));
+}
+
+/// Whether this was not recorded since something else was, which `by_then` counts.
+#[inline]
+fn is_first(kind: SyncKind, queue: Option<usize>, event: Option<usize>, by_then: u64) -> bool {
+    let word = |of: Option<usize>| of.map_or(0, |handle| handle as u64 ^ 1);
+    let about = (word(queue) ^ word(event).rotate_left(17) ^ (kind as u64) << 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let hash = (about ^ by_then).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let Some(latest) = LATEST.get((about >> 56) as usize) else { return true };
+    let is_first = latest.load(Ordering::Relaxed) != hash;
+    if is_first {
+        latest.store(hash, Ordering::Relaxed);
+    }
+    is_first
+}
