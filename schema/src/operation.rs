@@ -100,9 +100,11 @@ pub struct Free {
     pub enqueued: bool,
     /// The command waits for events.
     pub waits: bool,
-    /// The number of the first command that the host has not waited for.
-    pub unwaited: Option<u64>,
-    /// The offset of the first byte that an unfinished command accesses.
+    /// It neither waits for the commands that access the memory nor leaves its work for later.
+    pub at_once: bool,
+    /// The device says that no unfinished command accesses the memory.
+    pub completed: bool,
+    /// The offset of the first byte that an unfinished command accesses, as the device says.
     pub unfinished: Option<u64>,
 }
 
@@ -187,6 +189,9 @@ pub const UNKNOWN: u64 = 4;
 /// In the flags of a command: its stream does not wait for the default stream, nor that one for it
 /// (`CU_STREAM_NON_BLOCKING` in `cuda.h`).
 pub const NON_BLOCKING: u64 = 8;
+
+/// In the flags of a call that ends memory: the software device says that all commands which access it have completed.
+pub const COMPLETED: u64 = 1 << 31;
 
 /// A command that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -439,12 +444,21 @@ fn named(kind: Kind, values: &impl Fields) -> Option<u64> {
 }
 
 fn free(function: Function, values: &impl Fields) -> Free {
+    let flags = values.flags().unwrap_or_default();
+    let completed = flags & COMPLETED != 0;
+    let waits = function.interface().promises(Promise::EndsWait);
     Free {
         pointer: values.pointer(),
         context: values.context(),
         enqueued: matches!(function.effect(), Effect::FreesLater(_)),
         waits: values.count().is_some(),
-        unwaited: values.value(),
+        // A free with a policy can wait, or free later.
+        at_once: match function.effect() {
+            Effect::Unmaps(_) => true,
+            Effect::FreesLater(_) => false,
+            _ => !waits && (flags == 0 || completed),
+        },
+        completed,
         unfinished: values.offset(),
     }
 }

@@ -124,7 +124,8 @@ values! {
     pointer: Hex,
     /// A size in bytes.
     size: Number,
-    /// An offset in bytes; of a call that ends memory, that of the first byte which an unfinished command accesses.
+    /// An offset in bytes; of a call that ends memory, that of the first byte which an unfinished command accesses, as
+    /// the software device says.
     offset: Number,
     /// A set of flags; of a command or of an execution of some, which of its addresses are certainly none of host
     /// memory, although shared memory has ended there ([`crate::operation::ACCESSED`], [`crate::operation::SOURCE`]).
@@ -140,8 +141,7 @@ values! {
     /// A `ur_device_info_t`; in Level Zero, the extension by which a descriptor is exported or imported
     /// ([`crate::api::level_zero::constants`]); in CUDA, the type of a handle, or that an allocation imports.
     property: Hex,
-    /// The answer to a question; of a call that ends memory, the number of the first command that the host has not
-    /// waited for; of an execution of command lists, that of the call which appended the command.
+    /// The answer to a question; of an execution of command lists, the number of the call which appended the command.
     value: Number,
     /// The process that opened handle data names as its exporter, in that one's pid namespace.
     exporter: Number,

@@ -250,7 +250,6 @@ pub(crate) fn end<const KNOWN: bool>(
 ) -> ResultCode {
     let none = const { &Values::NONE };
     if let Origin::Inner(_) = begun.origin {
-        commands::note_return(effect, result);
         synchronization::after(function, effect, inputs, result, false);
         return exit::<false>(begun.hot, function, begun.origin, begun.call, result, answers);
     }

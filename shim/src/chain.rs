@@ -119,12 +119,13 @@ pub fn inner_enter(function: Function, call: u64, values: Values) {
     trace_layer.show(|_| trace::record_inner_enter(&enter));
 }
 
-/// Shows the trace what orders commands, or shows that some have completed.
+/// Shows every layer what orders commands, or shows that some have completed.
 #[cold]
 pub fn synchronization(kind: SyncKind, queue: Option<u64>, event: Option<u64>) {
     let synchronization = Synchronization { tid: thread::id(), time: clock::now(), kind, queue, event };
-    let [trace_layer, _] = &LAYERS;
-    trace_layer.show(|_| trace::record_synchronization(&synchronization));
+    for layer in &LAYERS {
+        layer.show(|layer| layer.synchronization(&synchronization));
+    }
 }
 
 /// Shows the trace what the device has executed.

@@ -10,7 +10,7 @@
 
 #![expect(clippy::inline_always, reason = "decided when it is compiled: the effect is mostly a constant")]
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use urscope_schema::api::{Effect, Function, Promise, ResultCode};
 use urscope_schema::handle::{Kind, descriptor_in};
@@ -25,14 +25,6 @@ use crate::{chain, device_errors, knobs, lists, lists::Access, synchronization};
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.
 pub(crate) static IS_SHARING: AtomicBool = AtomicBool::new(false);
-
-/// How often the host has waited, and in the low bits the number of the first recorded command since; 0 for none.
-/// Both are one word, so that a command which another thread's wait overtakes is not taken for a later one.
-static FIRST_UNWAITED: AtomicU64 = AtomicU64::new(0);
-
-/// The bits of [`FIRST_UNWAITED`] that are the number of a call.
-const CALL_BITS: u32 = 40;
-const CALL_MASK: u64 = (1 << CALL_BITS) - 1;
 
 /// The assumed size of memory whose size is unknown.
 const UNKNOWN_SIZE: u64 = 1 << 32;
@@ -63,8 +55,6 @@ const HOW: usize = IS_SYNCHRONOUS | IS_LATER | IS_NON_BLOCKING;
 pub(crate) struct Seen {
     /// Whether the call enqueues a command.
     pub(crate) is_command: bool,
-    /// The number of waits so far.
-    waits: u64,
     /// Whether the call waits for the command that it enqueues, or for those in the lists that it executes.
     pub(crate) is_blocking: bool,
     /// Whether the command is one of a list that is executed later.
@@ -82,16 +72,11 @@ pub(crate) fn are_recorded() -> bool {
     IS_SHARING.load(Ordering::Relaxed)
 }
 
-/// Adds to the arguments of a call that ends memory the number of the first command that the host has not waited for,
-/// unless the device says that all have completed, and the offset of the first byte that an unfinished command
-/// accesses.
+/// Adds to the arguments of a call that ends memory what the software device says: the offset of the first byte that an
+/// unfinished command accesses, or that all have completed.
 #[inline(always)]
 pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values: &mut Values) -> Seen {
     let ends_memory = effect.ends_memory();
-    // These can wait, or free later.
-    let at_once = !matches!(effect, Effect::FreesLater(_))
-        && function != Function::zeMemFreeExt
-        && (matches!(effect, Effect::Unmaps(_)) || !function.interface().promises(Promise::EndsWait));
     if ends_memory && are_recorded() {
         // The next memory at the address may have another size.
         LATEST_RANGE.store(0, Ordering::Relaxed);
@@ -103,11 +88,10 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
         inputs.reader().forget_kernels();
         ranges::may_all_end();
     }
-    if ends_memory && at_once && are_recorded() {
-        let unfinished = values.pointer.and_then(software_device::unfinished_from);
-        values.offset = unfinished.flatten();
-        if unfinished != Some(None) {
-            values.value = Some(FIRST_UNWAITED.load(Ordering::Relaxed) & CALL_MASK).filter(|call| *call != 0);
+    if ends_memory && are_recorded() {
+        match values.pointer.and_then(software_device::unfinished_from) {
+            Some(None) => values.flags = Some(operation::COMPLETED),
+            unfinished => values.offset = unfinished.flatten(),
         }
     }
     let is_command = effect.is_command();
@@ -126,7 +110,6 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
     }
     Seen {
         is_command,
-        waits: if is_command { FIRST_UNWAITED.load(Ordering::Relaxed) & !CALL_MASK } else { 0 },
         // A C++ bool is the lowest byte of its register.
         is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0)
             || matches!(effect, Effect::Performs(_))
@@ -312,20 +295,9 @@ fn note_physical(function: Function, effect: Effect, pointer: Option<u64>, seen:
 /// Processes a recorded call that has returned. `call` is its number, `seen` comes from [`before`].
 #[inline(always)]
 pub(crate) fn after(effect: Effect, call: u64, seen: Seen, result: ResultCode) {
-    note_return(effect, result);
     if !result.is_success() {
         if seen.is_command {
             lists::refused(call);
-        }
-        return;
-    }
-    if seen.is_blocking {
-        note_wait();
-    } else if seen.is_command {
-        if call <= CALL_MASK {
-            // If there was a wait meanwhile, it may have been for this command.
-            let Seen { waits, .. } = seen;
-            let _ = FIRST_UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
         }
     } else if seen.imports
         || matches!(
@@ -350,14 +322,6 @@ fn begin_to_share() {
 
 static EXECUTIONS: &dyn CommandObserver = &chain::Executions;
 
-/// Processes a call that has returned, recorded or not: it may be a wait.
-#[inline(always)]
-pub(crate) fn note_return(effect: Effect, result: ResultCode) {
-    if effect.waits() && result.is_success() && are_recorded() {
-        note_wait();
-    }
-}
-
 /// Processes a call that is about to be made and is not recorded: it may unload code.
 #[inline(always)]
 pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
@@ -366,8 +330,8 @@ pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
     }
 }
 
-/// Processes a call that has returned and is not recorded: it may make or clear a queue, or be a wait. If it reports
-/// that the device has failed, it is recorded now. Returns whether it has waited for commands that it has executed.
+/// Processes a call that has returned and is not recorded: it may make or clear a queue. If it reports that the device
+/// has failed, it is recorded now. Returns whether it has waited for commands that it has executed.
 #[inline(always)]
 pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Inputs, result: ResultCode) -> bool {
     if !result.is_success() {
@@ -383,12 +347,7 @@ pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Input
         }
     } else if effect.executes() {
         let queue = inputs.queue().unwrap_or_default();
-        if result.is_success() && are_recorded() && is_synchronous(queue, noted(queue)) {
-            note_wait();
-            return true;
-        }
-    } else {
-        note_return(effect, result);
+        return result.is_success() && is_synchronous(queue, noted(queue));
     }
     false
 }
@@ -441,11 +400,6 @@ fn context_of(known: Option<usize>) -> Option<u64> {
 fn is_synchronous(queue: usize, known: Option<usize>) -> bool {
     let is_listed = || SYNCHRONOUS.iter().any(|known| known.load(Ordering::Relaxed) == queue);
     queue != 0 && known.map_or_else(is_listed, |known| known & IS_SYNCHRONOUS != 0)
-}
-
-fn note_wait() {
-    let next = |waits: u64| Some((waits & !CALL_MASK).wrapping_add(1 << CALL_BITS));
-    let _ = FIRST_UNWAITED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
 }
 
 #[cfg(test)]

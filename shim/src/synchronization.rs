@@ -67,9 +67,10 @@ fn synchronized(function: Function, effect: Effect, inputs: &Inputs, is_blocking
     let (queue, event) = (inputs.queue(), inputs.first_event(|_| true));
     if !promises(Promise::OrderIsSeen) {
         // All its waits are taken for waits for all commands.
-        return if is_blocking || effect.waits() {
-            completed(SyncKind::MayBeCompleted, None, None)
-        };
+        if is_blocking || effect.waits() {
+            completed(SyncKind::MayBeCompleted, None, None);
+        }
+        return;
     }
     match effect {
         Effect::Signals(_) => ordered(SyncKind::Signals, queue, event),

@@ -384,11 +384,8 @@ fn unmapped_in_use(state: &ProcessState, from: &Free, size: u64) -> Option<InUse
 fn in_flight(state: &ProcessState, free: &Free, (start, length): (u64, u64)) -> (Option<Place>, Option<u64>) {
     let unfinished = free.unfinished.filter(|offset| *offset < length);
     let mut commands = state.commands.iter().filter(|command| command.accesses(start, length));
-    // Call numbers are in the order of time within a thread only; the commands are in that order across threads.
-    let first = free.unwaited.and_then(|first| {
-        let mut since = state.commands.iter().skip_while(|command| command.place.call != NonZeroU64::new(first));
-        since.find(|command| command.accesses(start, length))
-    });
+    let is_judged = free.at_once && !free.completed;
+    let first = if is_judged { commands.clone().find(|command| command.place.time > state.waited) } else { None };
     let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some()));
     (command.map(|found| found.place), unfinished)
 }

@@ -100,6 +100,8 @@ pub(crate) struct ProcessState {
     pub(crate) unmapped: MappedRanges,
     /// What was exported, and has been unmapped, where other memory is mapped since.
     pub(crate) replaced_memory: Map<Serial, Replaced>,
+    /// When its host last knew that commands had completed, or could know it. It is taken to be for all of them.
+    pub(super) waited: Nanos,
     /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
     /// Those on shared memory that the host does not know to have completed, in the same order.
@@ -162,6 +164,7 @@ impl ProcessState {
             replaced_memory: Map::default(),
             commands: VecDeque::new(),
             unknown: VecDeque::new(),
+            waited: Nanos(0),
             queues: Queues::default(),
             told_to_host: Front::default(),
             event_used: Nanos(0),

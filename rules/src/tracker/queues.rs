@@ -1,8 +1,8 @@
 //! The queues and events of a process: which commands are in front of which, and what a host knows after a wait.
 //!
-//! Where it is not certain whether one command is in front of another one, it is taken to be: an order that is not there
-//! hides a race, and one that is missed would make a false one. Whether something that is not followed has completed is
-//! the other way round: only a wait that certainly was for it ends it.
+//! Where it is not certain whether one command is in front of another one, it is taken to be: an order that is not
+//! there hides a race, and one that is missed would make a false one. Whether something that is not followed has
+//! completed is the other way round: only a wait that certainly was for it ends it.
 
 use smallvec::SmallVec;
 use urscope_schema::call::{SyncKind, Synchronization};
@@ -69,7 +69,7 @@ struct Event {
 /// Of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queues {
-    queues: Map<u64, Queue>,
+    by_handle: Map<u64, Queue>,
     events: Map<u64, Event>,
     /// The number of what was enqueued last.
     last: u64,
@@ -85,14 +85,19 @@ pub(super) struct Position {
 }
 
 impl Queues {
+    /// It is not known what was enqueued, and in which order.
+    pub(super) fn of_unknown_order() -> Self {
+        Self { any_not_followed: true, ..Self::default() }
+    }
+
     /// Something is enqueued. Returns where.
     pub(super) fn enqueue(&mut self, queue: u64, is_non_blocking: bool) -> Position {
         self.limit();
-        self.queues.entry(queue).or_default().is_non_blocking |= is_non_blocking;
+        self.by_handle.entry(queue).or_default().is_non_blocking |= is_non_blocking;
         self.wait_for_default(queue);
         self.last += 1;
         let number = self.last;
-        self.queues.entry(queue).or_default().last = number;
+        self.by_handle.entry(queue).or_default().last = number;
         Position { queue, number }
     }
 
@@ -103,7 +108,7 @@ impl Queues {
             return;
         };
         let Position { number, .. } = self.enqueue(queue, false);
-        let of = self.queues.entry(queue).or_default();
+        let of = self.by_handle.entry(queue).or_default();
         of.not_followed = Some(match of.not_followed {
             Some(known) => NotFollowed { last: number, tid: known.tid.filter(|its| *its == tid), ..known },
             None => NotFollowed { first: number, last: number, tid: Some(tid) },
@@ -115,7 +120,7 @@ impl Queues {
         let front = self.front_of(at.queue);
         let is_in_front =
             |(queue, of): (&u64, &Queue)| of.not_followed.is_some_and(|it| front.covers(*queue, it.first));
-        self.any_not_followed || self.queues.iter().any(is_in_front)
+        self.any_not_followed || self.by_handle.iter().any(is_in_front)
     }
 
     /// Whether something that is not followed may be enqueued behind a command.
@@ -124,7 +129,7 @@ impl Queues {
             of.not_followed.is_some_and(|it| it.last > at.number)
                 && (*queue == at.queue || of.front.covers(at.queue, at.number))
         };
-        self.any_not_followed || self.queues.iter().any(is_behind)
+        self.any_not_followed || self.by_handle.iter().any(is_behind)
     }
 
     /// Takes a synchronization into account. Returns what the host knows after it to have completed, or may know.
@@ -146,14 +151,14 @@ impl Queues {
             (SyncKind::WaitsFor, Some(queue), event) => {
                 let signalled = event.and_then(|event| self.events.get(&event));
                 let front = signalled.map_or_else(|| self.all(), |event| event.front.clone());
-                self.queues.entry(queue).or_default().front.join(&front);
+                self.by_handle.entry(queue).or_default().front.join(&front);
                 None
             }
             // Of a queue or an event that is not known, it may be any.
             (SyncKind::Signals | SyncKind::WaitsFor, ..) => Some(self.all()),
             (kind, Some(queue), _) => {
                 self.wait_for_default(queue);
-                let end = self.queues.get(&queue).map_or(0, |of| of.last);
+                let end = self.by_handle.get(&queue).map_or(0, |of| of.last);
                 if kind == SyncKind::Completed {
                     self.end_not_followed(queue, end, by.tid);
                 }
@@ -170,7 +175,7 @@ impl Queues {
             (kind, None, None) => {
                 if kind == SyncKind::Completed {
                     self.any_not_followed = false;
-                    self.queues.values_mut().for_each(|queue| queue.not_followed = None);
+                    self.by_handle.values_mut().for_each(|queue| queue.not_followed = None);
                 }
                 Some(self.all())
             }
@@ -179,7 +184,7 @@ impl Queues {
 
     /// What was enqueued in a queue up to this number has completed.
     fn end_not_followed(&mut self, queue: u64, number: u64, tid: u32) {
-        let Some(of) = self.queues.get_mut(&queue) else { return };
+        let Some(of) = self.by_handle.get_mut(&queue) else { return };
         let Some(known) = &mut of.not_followed else { return };
         if queue == DEFAULT && known.tid != Some(tid) {
             return;
@@ -193,7 +198,7 @@ impl Queues {
 
     /// All that was enqueued in a queue, with what is in front of it.
     pub(super) fn front_of(&self, queue: u64) -> Front {
-        let Some(of) = self.queues.get(&queue) else { return Front::default() };
+        let Some(of) = self.by_handle.get(&queue) else { return Front::default() };
         let mut front = of.front.clone();
         front.add(queue, of.last);
         front
@@ -201,26 +206,26 @@ impl Queues {
 
     /// All that was enqueued.
     fn all(&self) -> Front {
-        Front(self.queues.iter().map(|(queue, of)| (*queue, of.last)).collect())
+        Front(self.by_handle.iter().map(|(queue, of)| (*queue, of.last)).collect())
     }
 
     /// What is enqueued in a queue next waits for the default stream; in that one, for all streams that wait for it.
     fn wait_for_default(&mut self, queue: u64) {
         let mut front = Front::default();
         let of = |other: u64| other != queue && (queue == DEFAULT || other == DEFAULT);
-        for (other, blocking) in self.queues.iter().filter(|(other, it)| of(**other) && !it.is_non_blocking) {
+        for (other, blocking) in self.by_handle.iter().filter(|(other, it)| of(**other) && !it.is_non_blocking) {
             front.join(&blocking.front);
             front.add(*other, blocking.last);
         }
-        if let Some(waiting) = self.queues.get_mut(&queue).filter(|waiting| !waiting.is_non_blocking) {
+        if let Some(waiting) = self.by_handle.get_mut(&queue).filter(|waiting| !waiting.is_non_blocking) {
             waiting.front.join(&front);
         }
     }
 
     /// Forgets all queues if there are too many. Then it is not known what is in front of what.
     fn limit(&mut self) {
-        if self.queues.len() >= LIMIT {
-            *self = Self { last: self.last, any_not_followed: true, ..Self::default() };
+        if self.by_handle.len() >= LIMIT {
+            *self = Self { last: self.last, ..Self::of_unknown_order() };
         }
     }
 }

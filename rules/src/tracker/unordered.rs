@@ -14,6 +14,7 @@ use urscope_schema::operation::Command;
 
 use super::fact::{FactConsumer, What};
 use super::in_flight::{Part, Since, Unknown, Unordered};
+use super::queues::Queues;
 use super::records::{Mapping, Serial};
 use super::{process_state::ProcessState, state::Tracker};
 use crate::place::{Place, ProcessId};
@@ -71,6 +72,7 @@ impl Tracker {
     pub fn synchronization(&mut self, who: ProcessId, by: &Synchronization, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state_mut(who) else { return };
         let Some(known) = state.queues.synchronize(by) else { return };
+        state.waited = state.waited.max(by.time);
         let mut since = Vec::new();
         state.unknown.retain_mut(|unknown| {
             let is_known = known.covers(unknown.position.queue, unknown.position.number);
@@ -82,6 +84,14 @@ impl Tracker {
         for Since { first, second, bytes } in since {
             let unordered = Unordered { first, second, bytes, known: by.time };
             self.emit(facts, second.place, What::Unordered(&unordered));
+        }
+    }
+
+    /// Records of a process are lost. It may have waited for all commands.
+    pub fn records_lost(&mut self, who: ProcessId, time: Nanos) {
+        if let Some(state) = self.state_mut(who) {
+            (state.waited, state.queues) = (time, Queues::of_unknown_order());
+            state.unknown.clear();
         }
     }
 

@@ -4,7 +4,7 @@ use std::io::BufReader;
 
 use proptest::prelude::*;
 use urscope_schema::api::{Function, ResultCode};
-use urscope_schema::call::{Access, Enter, Executed, Exit, Nanos, Rows, Values};
+use urscope_schema::call::{Access, Enter, Executed, Exit, Nanos, Rows, SyncKind, Synchronization, Values};
 use urscope_schema::trace::read::{Reader, Record, Skipped, Why};
 use urscope_schema::trace::records::{
     Clock, Device, EntryPoint, Footer, Found, Header, Hex, Module, PythonFrame, Rights, Stack,
@@ -52,6 +52,10 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
             line.bytes().expect("a call record fits").to_vec()
         })
         .collect()
+}
+
+fn synchronization(base: u64, kind: SyncKind, [queue, event]: [Option<u64>; 2]) -> Synchronization {
+    Synchronization { tid: 43, time: Nanos(base + 1_002_000), kind, queue, event }
 }
 
 fn sample_trace() -> (u64, Vec<Record>) {
@@ -104,6 +108,9 @@ fn sample_trace() -> (u64, Vec<Record>) {
             rows: Rows { offset: 100, length: 16, pitch: 64, count: 3 },
             access: Access::MayWrite,
         }),
+        Record::Synchronization(synchronization(base, SyncKind::Signals, [Some(u64::MAX), Some(1)])),
+        Record::Synchronization(synchronization(base, SyncKind::Completed, [None, Some(2)])),
+        Record::Synchronization(synchronization(base, SyncKind::NotFollowed, [None; 2])),
         Record::Note(Nanos(base + 2_000_000), "said \"so\"".into()),
         Record::Finding(
             Nanos(base + 2_000_001),

@@ -48,8 +48,8 @@ fn after(function: Function, call: u64, seen: Seen, result: ResultCode) {
     super::after(function.effect(), call, seen, result);
 }
 
-fn note_unrecorded(function: Function, inputs: &Inputs, result: ResultCode) {
-    super::note_unrecorded(function, function.effect(), inputs, result);
+fn note_unrecorded(function: Function, inputs: &Inputs, result: ResultCode) -> bool {
+    super::note_unrecorded(function, function.effect(), inputs, result)
 }
 
 fn called(function: Function, call: u64, blocking: Option<u64>, result: ResultCode) {
@@ -134,68 +134,27 @@ fn a_list_is_asked_for_memory_that_has_ended_since() {
 
 /// One test, because a process has one such state.
 #[test]
-fn what_the_host_has_not_waited_for_is_known_at_the_end_of_the_memory() {
-    let of_a_close = || {
-        let mut values = Values { pointer: Some(0x1000), ..Values::NONE };
-        before(Function::urIPCCloseMemHandleExp, &no_inputs(), &mut values);
-        values.value
-    };
+fn what_blocks_is_known_from_the_call_and_from_its_queue() {
     let (copy, done) = (Function::urEnqueueUSMMemcpy, ResultCode::SUCCESS);
-    let wait = |result| note_return(Function::urQueueFinish.effect(), result);
-    assert!(!are_recorded());
     called(Function::urIPCOpenMemHandleExp, 1, None, ResultCode::INVALID_ARGUMENT);
     assert!(!are_recorded(), "nothing was opened");
     called(Function::urIPCOpenMemHandleExp, 1, None, done);
     assert!(are_recorded());
-    assert_eq!(of_a_close(), None);
-    called(copy, 2, Some(0), done);
-    called(copy, 3, Some(0), done);
-    assert_eq!(of_a_close(), Some(2), "the first");
-    wait(ResultCode::INVALID_ARGUMENT);
-    assert_eq!(of_a_close(), Some(2));
-    wait(done);
-    assert_eq!(of_a_close(), None);
-    called(copy, 4, Some(0), done);
     // The other bytes of the register have no meaning.
-    called(copy, 5, Some(0xff00), done);
-    assert_eq!(of_a_close(), Some(4));
-    called(copy, 6, Some(0xff01), done);
-    assert_eq!(of_a_close(), None, "a blocking copy waits");
-
-    let mut queued = Values::NONE;
-    called(copy, 7, None, done);
-    before(Function::urEnqueueUSMFreeExp, &no_inputs(), &mut queued);
-    assert_eq!(queued, Values::NONE, "it waits for its turn");
-    note_return(Function::urEventGetInfo.effect(), done);
-    assert_eq!(of_a_close(), None);
+    let blocks = |value| before(copy, &no_inputs(), &mut Values { value: Some(value), ..Values::NONE }).is_blocking;
+    assert_eq!([0, 1, 0xff00, 0xff01].map(blocks), [false, true, false, true]);
 
     // On a synchronous queue, a command and an execution of a list wait.
     let handle = 0x7000;
-    let make = |is_synchronous| {
-        let inputs = made(handle, 0xc0, TestReader { is_synchronous, ..TestReader::default() });
-        note_unrecorded(Function::zeCommandQueueCreate, &inputs, done);
-    };
     let (append, execute) = (Function::zeCommandListAppendMemoryCopy, Function::zeCommandQueueExecuteCommandLists);
     let on_queue = on(handle, TestReader::default());
-    let append_on = |inputs: &Inputs, call| {
-        let seen = before(append, inputs, &mut Values::NONE.clone());
-        after(append, call, seen, done);
-    };
     for is_synchronous in [false, true, false] {
-        make(is_synchronous);
-        append_on(&on_queue, 10);
-        assert_eq!(of_a_close().is_none(), is_synchronous);
+        let inputs = made(handle, 0xc0, TestReader { is_synchronous, ..TestReader::default() });
+        note_unrecorded(Function::zeCommandQueueCreate, &inputs, done);
         assert_eq!([handle, handle + 0x10, 0].map(|queue| context_of(noted(queue))), [Some(0xc0), None, None]);
-        append_on(&no_inputs(), 11);
-        note_unrecorded(execute, &on_queue, done);
-        assert_eq!(of_a_close().is_none(), is_synchronous);
-        wait(done);
+        assert_eq!(before(append, &on_queue, &mut Values::NONE.clone()).is_blocking, is_synchronous);
+        assert!(!before(append, &no_inputs(), &mut Values::NONE.clone()).is_blocking);
+        assert_eq!(note_unrecorded(execute, &on_queue, done), is_synchronous);
+        assert!(!note_unrecorded(execute, &on_queue, ResultCode::INVALID_ARGUMENT));
     }
-
-    // Another thread enqueues and waits while this one is in the adapter.
-    let seen = before(copy, &no_inputs(), &mut queued);
-    called(copy, 9, None, done);
-    wait(done);
-    after(copy, 8, seen, done);
-    assert_eq!(of_a_close(), None, "9 was waited for");
 }

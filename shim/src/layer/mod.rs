@@ -4,7 +4,7 @@
 //! correct program observes, hold a lock across the real call, or use another layer.
 
 use urscope_schema::api::{ResultCode, demand::Nulls};
-use urscope_schema::call::{Enter, Exit};
+use urscope_schema::call::{Enter, Exit, Synchronization};
 use urscope_schema::trace::records::{Device, Found};
 
 pub mod trace;
@@ -39,6 +39,9 @@ pub trait Layer: Sync {
 
     /// The call has returned, or was answered by a layer.
     fn exit(&self, exit: &Exit) -> Verdict;
+
+    /// A call orders commands, or shows that some have completed.
+    fn synchronization(&self, by: &Synchronization);
 
     /// The process is about to become another program, or has `failed` to.
     fn exec(&self, _failed: bool) {}

@@ -377,6 +377,7 @@ impl Merger {
                 let mut facts = Facts::new(&mut self.checker, observer, alignment.at(by.time));
                 self.tracker.synchronization(id, by, &mut facts);
             }
+            (Other::Lost(at), Some(id)) => self.tracker.records_lost(id, *at),
             (Other::End(at), Some(id)) => {
                 process.inside = self.tracker.inside(id);
                 let (ended, how) = process.how_it_ended();

@@ -418,7 +418,12 @@ impl Cursor {
                         notes.kept = footer.kept;
                     }
                 }
-                Ok(Record::Gap(gap)) => notes.lost = notes.lost.max(gap.lost),
+                Ok(Record::Gap(gap)) => {
+                    if gap.lost > notes.lost {
+                        notes.lost = gap.lost;
+                        self.push(Other::Lost(self.now), events);
+                    }
+                }
                 Ok(Record::Exec(exec)) => notes.exec = (!exec.failed).then_some(Nanos(exec.at_ns)),
                 Ok(record) => {
                     let mut words = Vec::new();

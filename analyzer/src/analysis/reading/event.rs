@@ -23,6 +23,8 @@ pub(crate) enum Other {
     Executed(Box<Executed>),
     /// A call orders commands, or shows that some have completed.
     Synchronization(Synchronization),
+    /// Records are missing by now.
+    Lost(Nanos),
     End(Nanos),
 }
 
@@ -48,7 +50,7 @@ impl Other {
             Self::Thread(..) | Self::Adapter(_) | Self::Device(..) | Self::Descriptors(..) => (now, 1),
             Self::Executed(executed) => (executed.end.max(now), 1),
             Self::Synchronization(by) => (by.time.max(now), 1),
-            Self::End(time) => ((*time).max(now), 1),
+            Self::Lost(time) | Self::End(time) => ((*time).max(now), 1),
         }
     }
 

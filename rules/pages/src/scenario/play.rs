@@ -7,7 +7,7 @@ use urscope_schema::api::unified_runtime::constants::{
     UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE,
 };
 use urscope_schema::api::{Function, ResultCode, UNIFIED_RUNTIME};
-use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, SyncKind, Synchronization, Values};
+use urscope_schema::call::{Enter, Executed, Exit, Nanos, Rows, Synchronization, Values};
 use urscope_schema::handle::{Kind, checksum, fingerprint};
 use urscope_schema::operation::{ACCESSED, NON_BLOCKING};
 
@@ -126,8 +126,6 @@ struct Actor {
     /// The numbers of the lines of its calls.
     calls: Vec<usize>,
     over: bool,
-    /// The first command since the host last waited.
-    unwaited: Option<u64>,
     /// The latest command.
     command: u64,
     open: HashMap<u32, (Enter, Values)>,
@@ -140,14 +138,7 @@ impl Player {
         }
         let index = self.actors.len();
         self.names.insert(name.to_owned(), index);
-        self.actors.push(Actor {
-            host,
-            calls: Vec::new(),
-            over: false,
-            unwaited: None,
-            command: 0,
-            open: HashMap::new(),
-        });
+        self.actors.push(Actor { host, calls: Vec::new(), over: false, command: 0, open: HashMap::new() });
         let process = Process {
             pid: 100 * (index as u32 + 1),
             start: index as u64 + 1,
@@ -203,9 +194,6 @@ impl Player {
             Step::Seen(_) => {}
             Step::Ran(ran) => self.ran(actor, ran),
             Step::Synchronizes(kind, queue, event) => {
-                if let Some(waiting) = self.actors.get_mut(actor).filter(|_| *kind == SyncKind::Completed) {
-                    waiting.unwaited = None;
-                }
                 let [queue, event] = [queue, event].map(|name| name.as_ref().map(|name| self.address(name)));
                 let by = Synchronization { tid: 1, time: Nanos(self.now), kind: *kind, queue, event };
                 self.events.push(Event::Synchronization(pid, by));
@@ -239,9 +227,7 @@ impl Player {
                 let number = caller.calls.len() as u64;
                 if call.verb == Verb::Copy {
                     caller.command = number;
-                    caller.unwaited.get_or_insert(number);
                 } else if matches!(call.verb, Verb::Close | Verb::Free | Verb::Unmap) && !call.queued {
-                    values.value = caller.unwaited;
                     values.offset = call.unfinished.then_some(0);
                 }
                 let tid = 100 * (actor as u32 + 1) + line.thread - 1;

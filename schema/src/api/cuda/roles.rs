@@ -25,7 +25,7 @@ roles! {
         }
     };
     /// A `CUstream`. The default streams of the process and of its threads are one for urscope.
-    Stream(usize) {
+    StreamHandle(usize) {
         #[inline]
         fn source(self, sources: &mut Sources) {
             sources.queue = if self.0 <= STREAM_PER_THREAD { 0 } else { self.0 };

@@ -41,11 +41,11 @@ macro_rules! cu_functions {
             /// Frees memory.
             fn cuMemFree_v2(pointer: DevicePointer) in Cuda[12] Frees Usm;
             /// Allocates memory of the current pool of a stream's device.
-            fn cuMemAllocAsync(pointer: OutPointer, size: Length, stream: Stream) in Cuda[13] Allocates Usm, cuMemAllocAsync_ptsz;
+            fn cuMemAllocAsync(pointer: OutPointer, size: Length, stream: StreamHandle) in Cuda[13] Allocates Usm, cuMemAllocAsync_ptsz;
             /// Allocates memory of a pool.
-            fn cuMemAllocFromPoolAsync(pointer: OutPointer, size: Length, pool: FromPool, stream: Stream) in Cuda[14] Allocates Usm, cuMemAllocFromPoolAsync_ptsz;
+            fn cuMemAllocFromPoolAsync(pointer: OutPointer, size: Length, pool: FromPool, stream: StreamHandle) in Cuda[14] Allocates Usm, cuMemAllocFromPoolAsync_ptsz;
             /// Makes a stream free memory.
-            fn cuMemFreeAsync(pointer: DevicePointer, stream: Stream) in Cuda[15] FreesLater Usm, cuMemFreeAsync_ptsz;
+            fn cuMemFreeAsync(pointer: DevicePointer, stream: StreamHandle) in Cuda[15] FreesLater Usm, cuMemFreeAsync_ptsz;
             /// Gets the handle of an allocation, to be sent to another process. Nothing returns it.
             fn cuIpcGetMemHandle(handle: OutHandleBytes, pointer: DevicePointer) in Cuda[16] Exports Usm;
             /// Opens a handle of another process: maps its memory, in programs of before CUDA 11.
@@ -63,19 +63,19 @@ macro_rules! cu_functions {
             /// Opens a handle of another process as an event, which `cuEventDestroy` ends.
             fn cuIpcOpenEventHandle(event: OutObject, handle: HandleBytes) in Cuda[23] Opens Event;
             /// Makes a stream signal an event; like all functions of events that follow, recorded for shared events only.
-            fn cuEventRecord(event: Event, stream: Stream) in Cuda[24] Signals Event, cuEventRecord_ptsz;
+            fn cuEventRecord(event: Event, stream: StreamHandle) in Cuda[24] Signals Event, cuEventRecord_ptsz;
             /// Makes a stream signal an event.
-            fn cuEventRecordWithFlags(event: Event, stream: Stream, flags: Unseen32) in Cuda[25] Signals Event, cuEventRecordWithFlags_ptsz;
+            fn cuEventRecordWithFlags(event: Event, stream: StreamHandle, flags: Unseen32) in Cuda[25] Signals Event, cuEventRecordWithFlags_ptsz;
             /// Makes a stream wait for an event.
-            fn cuStreamWaitEvent(stream: Stream, event: Event, flags: Unseen32) in Cuda[26] Uses Event, cuStreamWaitEvent_ptsz;
+            fn cuStreamWaitEvent(stream: StreamHandle, event: Event, flags: Unseen32) in Cuda[26] Uses Event, cuStreamWaitEvent_ptsz;
             /// Waits on the host for an event.
             fn cuEventSynchronize(event: Event) in Cuda[27] Waits Event;
             /// Asks whether an event is signalled.
             fn cuEventQuery(event: Event) in Cuda[28] Asks Event;
             /// Waits on the host for a stream; like all waits that follow, never recorded.
-            fn cuStreamSynchronize(stream: Stream) in Cuda[29] Waits Queue, cuStreamSynchronize_ptsz;
+            fn cuStreamSynchronize(stream: StreamHandle) in Cuda[29] Waits Queue, cuStreamSynchronize_ptsz;
             /// Asks whether all commands of a stream have completed.
-            fn cuStreamQuery(stream: Stream) in Cuda[30] Waits Queue, cuStreamQuery_ptsz;
+            fn cuStreamQuery(stream: StreamHandle) in Cuda[30] Waits Queue, cuStreamQuery_ptsz;
             /// Waits on the host for a context.
             fn cuCtxSynchronize() in Cuda[31] Waits Context;
             /// Waits on the host for a context, which it names.
@@ -89,29 +89,29 @@ macro_rules! cu_functions {
             /// Copies memory of the device.
             fn cuMemcpyDtoD_v2(pointer: Accessed, source: CopiedFrom, size: Length) in Cuda[36] Enqueues Usm, cuMemcpyDtoD_v2_ptds;
             /// Makes a stream copy memory.
-            fn cuMemcpyAsync(pointer: Accessed, source: CopiedFrom, size: Length, stream: Stream) in Cuda[37] Enqueues Usm, cuMemcpyAsync_ptsz;
+            fn cuMemcpyAsync(pointer: Accessed, source: CopiedFrom, size: Length, stream: StreamHandle) in Cuda[37] Enqueues Usm, cuMemcpyAsync_ptsz;
             /// Makes a stream copy memory of the host to the device.
-            fn cuMemcpyHtoDAsync_v2(pointer: Accessed, source: Unseen, size: Length, stream: Stream) in Cuda[38] Enqueues Usm, cuMemcpyHtoDAsync_v2_ptsz;
+            fn cuMemcpyHtoDAsync_v2(pointer: Accessed, source: Unseen, size: Length, stream: StreamHandle) in Cuda[38] Enqueues Usm, cuMemcpyHtoDAsync_v2_ptsz;
             /// Makes a stream copy memory of the device to the host.
-            fn cuMemcpyDtoHAsync_v2(pointer: Unseen, source: CopiedFrom, size: Length, stream: Stream) in Cuda[39] Enqueues Usm, cuMemcpyDtoHAsync_v2_ptsz;
+            fn cuMemcpyDtoHAsync_v2(pointer: Unseen, source: CopiedFrom, size: Length, stream: StreamHandle) in Cuda[39] Enqueues Usm, cuMemcpyDtoHAsync_v2_ptsz;
             /// Makes a stream copy memory of the device.
-            fn cuMemcpyDtoDAsync_v2(pointer: Accessed, source: CopiedFrom, size: Length, stream: Stream) in Cuda[40] Enqueues Usm, cuMemcpyDtoDAsync_v2_ptsz;
+            fn cuMemcpyDtoDAsync_v2(pointer: Accessed, source: CopiedFrom, size: Length, stream: StreamHandle) in Cuda[40] Enqueues Usm, cuMemcpyDtoDAsync_v2_ptsz;
             /// Copies memory between two contexts.
             fn cuMemcpyPeer(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length) in Cuda[41] Enqueues Usm, cuMemcpyPeer_ptds;
             /// Makes a stream copy memory between two contexts.
-            fn cuMemcpyPeerAsync(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length, stream: Stream) in Cuda[42] Enqueues Usm, cuMemcpyPeerAsync_ptsz;
+            fn cuMemcpyPeerAsync(pointer: Accessed, context: Unseen, source: CopiedFrom, source_context: Unseen, size: Length, stream: StreamHandle) in Cuda[42] Enqueues Usm, cuMemcpyPeerAsync_ptsz;
             /// Sets the bytes of memory.
             fn cuMemsetD8_v2(pointer: Accessed, value: Unseen32, size: Length) in Cuda[43] Enqueues Usm, cuMemsetD8_v2_ptds;
             /// Makes a stream set the bytes of memory.
-            fn cuMemsetD8Async(pointer: Accessed, value: Unseen32, size: Length, stream: Stream) in Cuda[44] Enqueues Usm, cuMemsetD8Async_ptsz;
+            fn cuMemsetD8Async(pointer: Accessed, value: Unseen32, size: Length, stream: StreamHandle) in Cuda[44] Enqueues Usm, cuMemsetD8Async_ptsz;
             /// Sets numbers of 16 bits in memory.
             fn cuMemsetD16_v2(pointer: Accessed, value: Unseen32, size: Halves) in Cuda[45] Enqueues Usm, cuMemsetD16_v2_ptds;
             /// Makes a stream set numbers of 16 bits in memory.
-            fn cuMemsetD16Async(pointer: Accessed, value: Unseen32, size: Halves, stream: Stream) in Cuda[46] Enqueues Usm, cuMemsetD16Async_ptsz;
+            fn cuMemsetD16Async(pointer: Accessed, value: Unseen32, size: Halves, stream: StreamHandle) in Cuda[46] Enqueues Usm, cuMemsetD16Async_ptsz;
             /// Sets numbers of 32 bits in memory.
             fn cuMemsetD32_v2(pointer: Accessed, value: Unseen32, size: Words) in Cuda[47] Enqueues Usm, cuMemsetD32_v2_ptds;
             /// Makes a stream set numbers of 32 bits in memory.
-            fn cuMemsetD32Async(pointer: Accessed, value: Unseen32, size: Words, stream: Stream) in Cuda[48] Enqueues Usm, cuMemsetD32Async_ptsz;
+            fn cuMemsetD32Async(pointer: Accessed, value: Unseen32, size: Words, stream: StreamHandle) in Cuda[48] Enqueues Usm, cuMemsetD32Async_ptsz;
             /// Creates physical memory; its properties say how it can be shared.
             fn cuMemCreate(memory: OutObject, size: Length, properties: AllocationProperties, flags: Unseen) in Cuda[49] Creates PhysicalMem;
             /// Releases a reference to physical memory. It stays while it is mapped, or imported.
@@ -135,47 +135,47 @@ macro_rules! cu_functions {
             /// Copies rows of memory of any pitch; `size` is the length of a row.
             fn cuMemcpy2DUnaligned_v2(copy: Copy2d) in Cuda[59] Performs Usm, cuMemcpy2DUnaligned_v2_ptds;
             /// Makes a stream copy rows of memory; `size` is the length of a row.
-            fn cuMemcpy2DAsync_v2(copy: Copy2d, stream: Stream) in Cuda[60] Enqueues Usm, cuMemcpy2DAsync_v2_ptsz;
+            fn cuMemcpy2DAsync_v2(copy: Copy2d, stream: StreamHandle) in Cuda[60] Enqueues Usm, cuMemcpy2DAsync_v2_ptsz;
             /// Makes a stream run a kernel; recorded if one of its arguments is a pointer into memory that the process shares.
-            fn cuLaunchKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Stream, parameters: KernelParams, extra: KernelExtra) in Cuda[61] Launches Usm, cuLaunchKernel_ptsz;
+            fn cuLaunchKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: StreamHandle, parameters: KernelParams, extra: KernelExtra) in Cuda[61] Launches Usm, cuLaunchKernel_ptsz;
             /// Makes a stream run a kernel, with attributes.
             fn cuLaunchKernelEx(configuration: LaunchConfiguration, kernel: Kernel, parameters: KernelParams, extra: KernelExtra) in Cuda[62] Launches Usm, cuLaunchKernelEx_ptsz;
             /// Makes a stream run a kernel whose blocks wait for each other.
-            fn cuLaunchCooperativeKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: Stream, parameters: KernelParams) in Cuda[63] Launches Usm, cuLaunchCooperativeKernel_ptsz;
+            fn cuLaunchCooperativeKernel(kernel: Kernel, grid_x: Unseen32, grid_y: Unseen32, grid_z: Unseen32, block_x: Unseen32, block_y: Unseen32, block_z: Unseen32, memory: Unseen32, stream: StreamHandle, parameters: KernelParams) in Cuda[63] Launches Usm, cuLaunchCooperativeKernel_ptsz;
             /// Copies rows of memory in planes; `size` is the length of a row.
             fn cuMemcpy3D_v2(copy: Copy3d) in Cuda[64] Performs Usm, cuMemcpy3D_v2_ptds;
             /// Makes a stream copy rows of memory in planes; `size` is the length of a row.
-            fn cuMemcpy3DAsync_v2(copy: Copy3d, stream: Stream) in Cuda[65] Enqueues Usm, cuMemcpy3DAsync_v2_ptsz;
+            fn cuMemcpy3DAsync_v2(copy: Copy3d, stream: StreamHandle) in Cuda[65] Enqueues Usm, cuMemcpy3DAsync_v2_ptsz;
             /// Copies rows of memory in planes between two contexts; `size` is the length of a row.
             fn cuMemcpy3DPeer(copy: Copy3d) in Cuda[66] Enqueues Usm, cuMemcpy3DPeer_ptds;
             /// Makes a stream copy rows of memory in planes between two contexts; `size` is the length of a row.
-            fn cuMemcpy3DPeerAsync(copy: Copy3d, stream: Stream) in Cuda[67] Enqueues Usm, cuMemcpy3DPeerAsync_ptsz;
+            fn cuMemcpy3DPeerAsync(copy: Copy3d, stream: StreamHandle) in Cuda[67] Enqueues Usm, cuMemcpy3DPeerAsync_ptsz;
             /// Sets the bytes of rows of memory; `size` is the length of a row.
             fn cuMemsetD2D8_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen) in Cuda[68] Enqueues Usm, cuMemsetD2D8_v2_ptds;
             /// Makes a stream set the bytes of rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D8Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen, stream: Stream) in Cuda[69] Enqueues Usm, cuMemsetD2D8Async_ptsz;
+            fn cuMemsetD2D8Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Length, height: Unseen, stream: StreamHandle) in Cuda[69] Enqueues Usm, cuMemsetD2D8Async_ptsz;
             /// Sets numbers of 16 bits in rows of memory; `size` is the length of a row.
             fn cuMemsetD2D16_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen) in Cuda[70] Enqueues Usm, cuMemsetD2D16_v2_ptds;
             /// Makes a stream set numbers of 16 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D16Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen, stream: Stream) in Cuda[71] Enqueues Usm, cuMemsetD2D16Async_ptsz;
+            fn cuMemsetD2D16Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Halves, height: Unseen, stream: StreamHandle) in Cuda[71] Enqueues Usm, cuMemsetD2D16Async_ptsz;
             /// Sets numbers of 32 bits in rows of memory; `size` is the length of a row.
             fn cuMemsetD2D32_v2(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen) in Cuda[72] Enqueues Usm, cuMemsetD2D32_v2_ptds;
             /// Makes a stream set numbers of 32 bits in rows of memory; `size` is the length of a row.
-            fn cuMemsetD2D32Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen, stream: Stream) in Cuda[73] Enqueues Usm, cuMemsetD2D32Async_ptsz;
+            fn cuMemsetD2D32Async(pointer: Accessed, pitch: Unseen, value: Unseen32, size: Words, height: Unseen, stream: StreamHandle) in Cuda[73] Enqueues Usm, cuMemsetD2D32Async_ptsz;
             /// Makes a stream run a graph; like all that follow, recorded in a process that shares memory, without what it accesses.
-            fn cuGraphLaunch(graph: Unseen, stream: Stream) in Cuda[74] Submits Usm, cuGraphLaunch_ptsz;
+            fn cuGraphLaunch(graph: Unseen, stream: StreamHandle) in Cuda[74] Submits Usm, cuGraphLaunch_ptsz;
             /// Makes a stream carry out a batch of copies, in programs of before CUDA 13.
-            fn cuMemcpyBatchAsync(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, failed: Unseen, stream: Stream) in Cuda[75] Submits Usm, cuMemcpyBatchAsync_ptsz;
+            fn cuMemcpyBatchAsync(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, failed: Unseen, stream: StreamHandle) in Cuda[75] Submits Usm, cuMemcpyBatchAsync_ptsz;
             /// Makes a stream carry out a batch of copies.
-            fn cuMemcpyBatchAsync_v2(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, stream: Stream) in Cuda[76] Submits Usm, cuMemcpyBatchAsync_v2_ptsz;
+            fn cuMemcpyBatchAsync_v2(to: Unseen, from: Unseen, sizes: Unseen, count: Unseen, attributes: Unseen, indices: Unseen, attribute_count: Unseen, stream: StreamHandle) in Cuda[76] Submits Usm, cuMemcpyBatchAsync_v2_ptsz;
             /// Makes a stream carry out a batch of copies of rows in planes, in programs of before CUDA 13.
-            fn cuMemcpy3DBatchAsync(count: Unseen, copies: Unseen, failed: Unseen, flags: Unseen, stream: Stream) in Cuda[77] Submits Usm, cuMemcpy3DBatchAsync_ptsz;
+            fn cuMemcpy3DBatchAsync(count: Unseen, copies: Unseen, failed: Unseen, flags: Unseen, stream: StreamHandle) in Cuda[77] Submits Usm, cuMemcpy3DBatchAsync_ptsz;
             /// Makes a stream carry out a batch of copies of rows in planes.
-            fn cuMemcpy3DBatchAsync_v2(count: Unseen, copies: Unseen, flags: Unseen, stream: Stream) in Cuda[78] Submits Usm, cuMemcpy3DBatchAsync_v2_ptsz;
+            fn cuMemcpy3DBatchAsync_v2(count: Unseen, copies: Unseen, flags: Unseen, stream: StreamHandle) in Cuda[78] Submits Usm, cuMemcpy3DBatchAsync_v2_ptsz;
             /// Makes a stream copy memory, with attributes.
-            fn cuMemcpyWithAttributesAsync(pointer: Accessed, source: CopiedFrom, size: Length, attributes: Unseen, stream: Stream) in Cuda[79] Enqueues Usm, cuMemcpyWithAttributesAsync_ptsz;
+            fn cuMemcpyWithAttributesAsync(pointer: Accessed, source: CopiedFrom, size: Length, attributes: Unseen, stream: StreamHandle) in Cuda[79] Enqueues Usm, cuMemcpyWithAttributesAsync_ptsz;
             /// Makes a stream copy rows of memory in planes, with attributes.
-            fn cuMemcpy3DWithAttributesAsync(copy: Unseen, flags: Unseen, stream: Stream) in Cuda[80] Submits Usm, cuMemcpy3DWithAttributesAsync_ptsz;
+            fn cuMemcpy3DWithAttributesAsync(copy: Unseen, flags: Unseen, stream: StreamHandle) in Cuda[80] Submits Usm, cuMemcpy3DWithAttributesAsync_ptsz;
             /// Makes streams of several devices run a kernel whose blocks wait for each other.
             fn cuLaunchCooperativeKernelMultiDevice(launches: Unseen, count: Unseen32, flags: Unseen32) in Cuda[81] Submits Usm;
             /// Copies memory of an array to the device.
@@ -187,35 +187,35 @@ macro_rules! cu_functions {
             /// Unloads a library, with its kernels; never recorded.
             fn cuLibraryUnload(library: Unseen) in Cuda[85] Unloads Module;
             /// Makes a stream call a function of the host, by which a program can learn that the commands before it have completed.
-            fn cuLaunchHostFunc(stream: Stream, function: Unseen, data: Unseen) in Cuda[86] Reveals Queue, cuLaunchHostFunc_ptsz;
+            fn cuLaunchHostFunc(stream: StreamHandle, function: Unseen, data: Unseen) in Cuda[86] Reveals Queue, cuLaunchHostFunc_ptsz;
             /// Makes a stream call a function of the host, in programs of before CUDA 10.
-            fn cuStreamAddCallback(stream: Stream, callback: Unseen, data: Unseen, flags: Unseen32) in Cuda[87] Reveals Queue, cuStreamAddCallback_ptsz;
+            fn cuStreamAddCallback(stream: StreamHandle, callback: Unseen, data: Unseen, flags: Unseen32) in Cuda[87] Reveals Queue, cuStreamAddCallback_ptsz;
             /// Ends a capture. The captured commands are a graph, and are not under way.
-            fn cuStreamEndCapture(stream: Stream, graph: Unseen) in Cuda[88] Reveals Queue, cuStreamEndCapture_ptsz;
+            fn cuStreamEndCapture(stream: StreamHandle, graph: Unseen) in Cuda[88] Reveals Queue, cuStreamEndCapture_ptsz;
             /// Makes a stream wait for a number of 32 bits in memory; like all that follow, never recorded.
-            fn cuStreamWaitValue32_v2(stream: Stream, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[89] Orders Queue, cuStreamWaitValue32_v2_ptsz;
+            fn cuStreamWaitValue32_v2(stream: StreamHandle, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[89] Orders Queue, cuStreamWaitValue32_v2_ptsz;
             /// Makes a stream wait for a number of 32 bits in memory, in programs of before CUDA 12.
-            fn cuStreamWaitValue32(stream: Stream, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[90] Orders Queue, cuStreamWaitValue32_ptsz;
+            fn cuStreamWaitValue32(stream: StreamHandle, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[90] Orders Queue, cuStreamWaitValue32_ptsz;
             /// Makes a stream write a number of 32 bits to memory, for which others may wait.
-            fn cuStreamWriteValue32_v2(stream: Stream, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[91] Orders Queue, cuStreamWriteValue32_v2_ptsz;
+            fn cuStreamWriteValue32_v2(stream: StreamHandle, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[91] Orders Queue, cuStreamWriteValue32_v2_ptsz;
             /// Makes a stream write a number of 32 bits to memory, for which others may wait, in programs of before CUDA 12.
-            fn cuStreamWriteValue32(stream: Stream, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[92] Orders Queue, cuStreamWriteValue32_ptsz;
+            fn cuStreamWriteValue32(stream: StreamHandle, address: Unseen, value: Unseen32, flags: Unseen32) in Cuda[92] Orders Queue, cuStreamWriteValue32_ptsz;
             /// Makes a stream wait for a number of 64 bits in memory.
-            fn cuStreamWaitValue64_v2(stream: Stream, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[93] Orders Queue, cuStreamWaitValue64_v2_ptsz;
+            fn cuStreamWaitValue64_v2(stream: StreamHandle, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[93] Orders Queue, cuStreamWaitValue64_v2_ptsz;
             /// Makes a stream wait for a number of 64 bits in memory, in programs of before CUDA 12.
-            fn cuStreamWaitValue64(stream: Stream, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[94] Orders Queue, cuStreamWaitValue64_ptsz;
+            fn cuStreamWaitValue64(stream: StreamHandle, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[94] Orders Queue, cuStreamWaitValue64_ptsz;
             /// Makes a stream write a number of 64 bits to memory, for which others may wait.
-            fn cuStreamWriteValue64_v2(stream: Stream, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[95] Orders Queue, cuStreamWriteValue64_v2_ptsz;
+            fn cuStreamWriteValue64_v2(stream: StreamHandle, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[95] Orders Queue, cuStreamWriteValue64_v2_ptsz;
             /// Makes a stream write a number of 64 bits to memory, for which others may wait, in programs of before CUDA 12.
-            fn cuStreamWriteValue64(stream: Stream, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[96] Orders Queue, cuStreamWriteValue64_ptsz;
+            fn cuStreamWriteValue64(stream: StreamHandle, address: Unseen, value: Unseen, flags: Unseen32) in Cuda[96] Orders Queue, cuStreamWriteValue64_ptsz;
             /// Makes a stream wait for numbers in memory and write some.
-            fn cuStreamBatchMemOp_v2(stream: Stream, count: Unseen32, operations: Unseen, flags: Unseen32) in Cuda[97] Orders Queue, cuStreamBatchMemOp_v2_ptsz;
+            fn cuStreamBatchMemOp_v2(stream: StreamHandle, count: Unseen32, operations: Unseen, flags: Unseen32) in Cuda[97] Orders Queue, cuStreamBatchMemOp_v2_ptsz;
             /// Makes a stream wait for numbers in memory and write some, in programs of before CUDA 12.
-            fn cuStreamBatchMemOp(stream: Stream, count: Unseen32, operations: Unseen, flags: Unseen32) in Cuda[98] Orders Queue, cuStreamBatchMemOp_ptsz;
+            fn cuStreamBatchMemOp(stream: StreamHandle, count: Unseen32, operations: Unseen, flags: Unseen32) in Cuda[98] Orders Queue, cuStreamBatchMemOp_ptsz;
             /// Makes a stream wait for semaphores of another interface.
-            fn cuWaitExternalSemaphoresAsync(semaphores: Unseen, parameters: Unseen, count: Unseen32, stream: Stream) in Cuda[99] Orders Queue, cuWaitExternalSemaphoresAsync_ptsz;
+            fn cuWaitExternalSemaphoresAsync(semaphores: Unseen, parameters: Unseen, count: Unseen32, stream: StreamHandle) in Cuda[99] Orders Queue, cuWaitExternalSemaphoresAsync_ptsz;
             /// Makes a stream signal semaphores of another interface.
-            fn cuSignalExternalSemaphoresAsync(semaphores: Unseen, parameters: Unseen, count: Unseen32, stream: Stream) in Cuda[100] Orders Queue, cuSignalExternalSemaphoresAsync_ptsz;
+            fn cuSignalExternalSemaphoresAsync(semaphores: Unseen, parameters: Unseen, count: Unseen32, stream: StreamHandle) in Cuda[100] Orders Queue, cuSignalExternalSemaphoresAsync_ptsz;
             /// Begins a capture: the commands of a stream are not executed until it ends.
             fn cuStreamBeginCapture_v2(stream: Unseen, mode: Unseen32) in Cuda[101] Orders Queue, cuStreamBeginCapture_v2_ptsz;
             /// Begins a capture, in programs of before CUDA 10.1.

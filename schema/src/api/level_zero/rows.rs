@@ -37,7 +37,7 @@ macro_rules! ze_functions {
             /// Frees memory.
             fn zeMemFree(context: Context, pointer: Pointer) in ZeMem[3] Frees Usm;
             /// Frees memory, as the description says.
-            fn zeMemFreeExt(context: Context, desc: Unseen, pointer: Pointer) in ZeMem[9] Frees Usm;
+            fn zeMemFreeExt(context: Context, desc: Desc, pointer: Pointer) in ZeMem[9] Frees Usm;
             /// Asks memory for its properties; recorded where that exports a descriptor of the memory.
             fn zeMemGetAllocProperties(context: Context, pointer: Pointer, properties: Exporting, device: Unseen) in ZeMem[4] MayExport Usm;
             /// Gets an IPC handle of memory, to be sent to another process.

@@ -11,8 +11,10 @@ impl Line {
         self.opening(r#"{"ph":"i","pid":"#, pid, tid, time, base);
         self.0.text(r#","s":"t","cat":""#).text(NOTE).text(r#"","name":""#).text(kind.name()).text(r#"","args":{"#);
         let named = [("queue", queue), ("event", event)].into_iter().filter_map(|(name, value)| Some((name, value?)));
-        for (place, (name, value)) in named.enumerate() {
-            self.0.text([r#"""#, r#",""#][place]).text(name).text(r#"":""#).hex(value).text(r#"""#);
+        let mut between = "";
+        for (name, value) in named {
+            self.0.text(between).text(r#"""#).text(name).text(r#"":"0x"#).hex(value).text(r#"""#);
+            between = ",";
         }
         self.0.text("}}");
     }

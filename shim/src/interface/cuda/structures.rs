@@ -4,7 +4,7 @@ use std::ptr::with_exposed_provenance;
 
 use urscope_schema::api::cuda::constants::{MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, STREAM_NON_BLOCKING};
 use urscope_schema::api::cuda::structures;
-use urscope_schema::api::role::{HandleBytes, Role as _, Sources, Stream};
+use urscope_schema::api::role::{HandleBytes, Role as _, Sources, StreamHandle};
 use urscope_schema::call::Values;
 use urscope_schema::handle::descriptor_data;
 
@@ -82,7 +82,7 @@ impl Reader for Structures {
             return Some(sources.queue);
         }
         let mut named = Sources::default();
-        Stream(read(configuration.wrapping_add(STREAM))?).source(&mut named);
+        StreamHandle(read(configuration.wrapping_add(STREAM))?).source(&mut named);
         Some(named.queue)
     }
 

@@ -9,7 +9,7 @@ use urscope_schema::call::Values;
 use super::structures::Structures;
 use crate::call::{self, Begin, Begun, Origin};
 use crate::raw::args::{observed::Parameters, out_params::ObservedOutParams};
-use crate::{commands, synchronization};
+use crate::synchronization;
 
 /// A call that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +44,7 @@ impl Observed {
                 let _ =
                     call::end::<false>(self.function, self.function.effect(), begun, inputs, result, Some(&answers));
             }
-            None => {
-                commands::note_return(self.function.effect(), result);
-                synchronization::after(self.function, self.function.effect(), inputs, result, false);
-            }
+            None => synchronization::after(self.function, self.function.effect(), inputs, result, false),
         }
     }
 

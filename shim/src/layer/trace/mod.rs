@@ -181,15 +181,6 @@ pub fn record_inner_exit(exit: &Exit) {
     }
 }
 
-/// Records what orders commands, or shows that some have completed.
-pub fn record_synchronization(synchronization: &Synchronization) {
-    if is_binary() {
-        binary::append_call(0, |to| fxt::write::synchronization(synchronization, to));
-    } else {
-        chrome::append_line(|line| line.synchronization(pid(), base(), synchronization));
-    }
-}
-
 /// Records an access of a command that the device has executed.
 pub fn record_executed(executed: &Executed) {
     if is_binary() {
@@ -235,6 +226,14 @@ impl Layer for Trace {
             descriptor_sampler::take(exit.tid, exit.time);
         }
         Verdict::Passed
+    }
+
+    fn synchronization(&self, by: &Synchronization) {
+        if is_binary() {
+            binary::append_call(0, |to| fxt::write::synchronization(by, to));
+        } else {
+            chrome::append_line(|line| line.synchronization(pid(), base(), by));
+        }
     }
 
     fn exec(&self, failed: bool) {

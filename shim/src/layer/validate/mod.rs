@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use urscope_rules::{Checker, End, Process, ProcessId, Tracker};
-use urscope_schema::call::{Enter, Exit};
+use urscope_schema::call::{Enter, Exit, Synchronization};
 use urscope_schema::{api::demand::Nulls, trace::records::Device};
 
 use super::{Layer, Verdict};
@@ -67,6 +67,7 @@ impl Validation {
                 tracker.device(process_id, (device.0, native.as_ref().map(|native| native.0)), *index, name);
             }
             Step::Exit(exit) => tracker.exit(process_id, &exit.returned(), checker),
+            Step::Synchronization(by) => tracker.synchronization(process_id, by, checker),
         }
     }
 
@@ -107,6 +108,7 @@ enum Step<'a> {
     Enter(&'a Enter, &'a Nulls),
     Device(&'a Device),
     Exit(&'a Exit),
+    Synchronization(&'a Synchronization),
 }
 
 /// Whether the layer is switched on.
@@ -126,6 +128,10 @@ impl Layer for Validate {
 
     fn exit(&self, exit: &Exit) -> Verdict {
         check(Step::Exit(exit))
+    }
+
+    fn synchronization(&self, by: &Synchronization) {
+        let _ = check(Step::Synchronization(by));
     }
 
     fn end(&self, how: &'static str) {

@@ -109,6 +109,8 @@ tables! {
         exported: Option<Hex>,
         /// The address that a command copies from.
         source: Option<Hex>,
+        /// The queue or stream that a command goes to; 0 is the default stream of CUDA.
+        queue: Option<Hex>,
         /// The number of the call stack in the process's trace.
         stack: Option<u64>,
     }

@@ -268,6 +268,7 @@ impl EventSink for Tables {
             exporter: number(|values| values.exporter),
             exported: hex(|values| values.exported),
             source: hex(|values| values.source),
+            queue: hex(|values| values.queue),
             stack: number(|values| values.stack),
         });
     }
