@@ -140,8 +140,9 @@ def _with_findings(reports: List[pytest.TestReport], judgement: Report) -> List[
     if text:
         for report in reports:
             if report.when == "call":
-                report.sections.append(("urscope", text))
                 if report.outcome == "passed":
                     report.outcome = "failed"
                     report.longrepr = text
+                else:
+                    report.sections.append(("urscope", text))
     return reports
