@@ -86,7 +86,7 @@ pub struct HeldBy {
     pub opened: String,
     /// The number of opens that are not closed.
     pub opens: u64,
-    /// The latest of these opens.
+    /// The first of these opens.
     pub since: Location,
     /// How the process ended; `None` at a moment in the middle of a run.
     pub ended: Option<Ended>,
@@ -257,7 +257,7 @@ impl LostObject {
             }
             What::LeftMapping(left, pointer, mapping) => {
                 let object = Handle { kind: Kind::Mapping, value: *pointer };
-                (left, object, mapping.size, mapping.fingerprint, mapping.last_open()?, false)
+                (left, object, mapping.size, mapping.fingerprint, mapping.first_open()?, false)
             }
             What::LeftRange(left, start, range) => {
                 let object = Handle { kind: Kind::Mapping, value: *start };

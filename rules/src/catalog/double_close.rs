@@ -102,7 +102,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         Target::Ended(tombstone) if tombstone.excused => return None,
         Target::Ended(tombstone) => (Some(tombstone.born), Some(tombstone.died), tombstone.size, tombstone.fingerprint),
         // The close of its last open is still under way.
-        Target::Mapping(mapped) => (mapped.source, None, mapped.size, mapped.fingerprint),
+        Target::Mapping(mapped) => (mapped.source(), None, mapped.size, mapped.fingerprint),
         _ => return None,
     };
     let (who, what) = (fact.actor(), ending.object);

@@ -96,7 +96,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 }
 
 fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
-    let (opened, what) = (mapped.last_open()?, handle(Kind::Mapping, base));
+    let (opened, what) = (mapped.first_open()?, handle(Kind::Mapping, base));
     let (who, at, size) = (fact.actor(), call(fact.at), of_size(mapped.size));
     let message = format!("{who} gets handle data in {at} for {what}{size}, which it opened in {}", call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));

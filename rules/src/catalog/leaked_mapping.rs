@@ -101,10 +101,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let What::LeftMapping(how, pointer, mapping) = fact.what else { return None };
     let count = stands_for(how)?;
-    let opened = mapping.last_open()?;
+    let opened = mapping.first_open()?;
     let what = handle(Kind::Mapping, pointer);
-    let from =
-        mapping.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
+    let from = mapping
+        .source()
+        .map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
     let closed = match (mapping.opened, mapping.closed, mapping.close_refused) {
         (1, _, None) => "never closed it".into(),
         (1, _, Some(refused)) => format!("did not close it, because {} was refused", call(refused)),
@@ -121,7 +122,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         String::new()
     };
     let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}{users}{among}", call(opened));
-    let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
+    let finding = Finding::new(&RULE, opened, what, message).other(mapping.source());
     let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
     let finding = finding.advice("close each open once, before its context is released");
     Some(Finding { count, ..finding }.note_unless(grows, Promise::OpensMayStay))

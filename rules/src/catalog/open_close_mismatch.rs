@@ -94,7 +94,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         Target::Inside(base, mapped) => (base, mapped),
         _ => return None,
     };
-    let opened = mapped.last_open()?;
+    let opened = mapped.first_open()?;
     let what = handle(Kind::Mapping, base);
     let (how, advice) = mismatch(fact.at.words(), &ending, base)?;
     let (who, size) = (fact.actor(), of_size(mapped.size));

@@ -94,7 +94,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     {
         return None;
     }
-    let opened = mapped.last_open()?;
+    let opened = mapped.first_open()?;
     let (closes, opens) = (ending.context?, mapped.opens.first()?.context?);
     let (who, what, size) = (fact.actor(), ending.object, of_size(mapped.size));
     let message = format!(

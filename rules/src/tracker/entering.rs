@@ -150,7 +150,7 @@ impl Tracker {
     /// A mapping that is accessed, if its memory was freed after it was opened.
     fn stale(&self, (pointer, mapping): (u64, &Mapping)) -> Option<StaleUse> {
         let export = self.exports.get(mapping.export?)?;
-        let (freed, opened) = (export.last_free?, mapping.last_open()?);
+        let (freed, opened) = (export.last_free?, mapping.first_open()?);
         let anew = || {
             let address = export.subject.value?;
             let (_, other) = self.state(export.producer)?.allocation_at(address)?;
@@ -207,7 +207,7 @@ impl Tracker {
         }
         let (memory, size, fingerprint, born) = if let Some((base, mapping)) = mapping {
             let size = mapping.size.filter(|_| self.has_size_of_export(mapping))?;
-            (Handle { kind: Kind::Mapping, value: base }, size, mapping.fingerprint, mapping.last_open())
+            (Handle { kind: Kind::Mapping, value: base }, size, mapping.fingerprint, mapping.first_open())
         } else {
             let (base, memory) = state.allocation_at(address).filter(|(_, memory)| memory.is_exported())?;
             (Handle { kind: Kind::Usm, value: base }, memory.requested.size?, None, memory.born)
@@ -221,7 +221,7 @@ impl Tracker {
     /// the whole allocation of the driver, of which that memory may be a part.
     fn has_size_of_export(&self, mapping: &Mapping) -> bool {
         let is_descriptor = |place: &Place| place.promises(Promise::HandlesAreDescriptors);
-        if !mapping.source.as_ref().is_some_and(is_descriptor) {
+        if !mapping.source().as_ref().is_some_and(is_descriptor) {
             return true;
         }
         let exported = || {

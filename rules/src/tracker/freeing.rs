@@ -25,7 +25,7 @@ pub enum Freeing {
 /// A mapping of freed memory that is open.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenMapping {
-    /// Its latest open.
+    /// Its first open that is not closed.
     pub opened: Place,
     /// Its address in its process.
     pub pointer: u64,
@@ -43,7 +43,7 @@ pub struct StaleUse {
     pub size: Option<u64>,
     /// The fingerprint of the handle data that it was opened from.
     pub fingerprint: Option<u64>,
-    /// Its latest open.
+    /// Its first open that is not closed.
     pub opened: Place,
     /// The free of the memory. It returned before the command was enqueued.
     pub freed: Place,
@@ -125,7 +125,7 @@ pub struct ForeignUse {
     pub size: Option<u64>,
     /// The fingerprint of the handle data that it was opened from.
     pub fingerprint: Option<u64>,
-    /// Its latest open.
+    /// Its first open that is not closed.
     pub opened: Place,
     /// The context of that.
     pub of: u64,

@@ -119,7 +119,7 @@ impl Tracker {
             self.emit(facts, at, What::LeftHandle(how, handle, data));
         }
         left.mappings.sort_unstable_by_key(|(_, mapping)| mapping.serial);
-        let opened = |mapping: &Mapping| mapping.last_open().unwrap_or(at);
+        let opened = |mapping: &Mapping| mapping.first_open().unwrap_or(at);
         let mut places = Places::of(
             reason,
             left.mappings.iter().map(|(_, mapping)| (opened(mapping), mapping.ended_wrongly, mapping.size)),

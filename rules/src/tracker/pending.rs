@@ -231,6 +231,8 @@ pub struct Free {
 pub struct PendingOpen {
     /// The export of the bytes.
     pub export: Option<ExportId>,
+    /// The latest get of it when the call began.
+    pub got: Option<Place>,
     /// The handle data had expired when the call began.
     pub expired: Option<Box<Expired>>,
     /// The bytes are known but for a few.

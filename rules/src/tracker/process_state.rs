@@ -405,7 +405,7 @@ impl ProcessState {
             (object.state == State::Alive && certain).then_some((kind, object.born))
         });
         let mapping = self.mappings.get(value).filter(|mapping| mapping.state == State::Alive && kind != Kind::Usm);
-        let mapping = mapping.and_then(Mapping::last_open).map(|born| (Kind::Mapping, born));
+        let mapping = mapping.and_then(Mapping::first_open).map(|born| (Kind::Mapping, born));
         let (is, born) = handles.chain(objects).chain(mapping).find(|(found, _)| *found != kind)?;
         Some(KindMismatch { expected: kind, is: Handle { kind: is, value }, born, fingerprint: None })
     }

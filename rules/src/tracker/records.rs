@@ -95,8 +95,6 @@ pub struct Mapping {
     pub imported: bool,
     /// The export that it was last opened from.
     pub export: Option<ExportId>,
-    /// The get that its handle data came from.
-    pub source: Option<Place>,
     /// It was ended in a wrong way, which was reported: its leak is the same violation.
     pub ended_wrongly: bool,
     /// Its opens and closes, if it was opened more than once.
@@ -129,6 +127,8 @@ pub struct Open {
     pub context_released: Option<Place>,
     /// The call.
     pub place: Place,
+    /// The latest get before it that its handle data came from.
+    pub source: Option<Place>,
 }
 
 impl Mapping {
@@ -148,15 +148,23 @@ impl Mapping {
             fingerprint: None,
             imported: false,
             export: None,
-            source: None,
             ended_wrongly: false,
             counted: None,
         }
     }
 
-    /// The latest open that is not closed.
-    pub fn last_open(&self) -> Option<Place> {
-        self.opens.iter().map(|open| open.place).max_by_key(|place| (place.time, place.call))
+    /// The first open that is not closed.
+    pub fn first_open(&self) -> Option<Place> {
+        self.first().map(|open| open.place)
+    }
+
+    /// The latest get before that open of which its handle data came.
+    pub fn source(&self) -> Option<Place> {
+        self.first().and_then(|open| open.source)
+    }
+
+    fn first(&self) -> Option<&Open> {
+        self.opens.iter().min_by_key(|open| (open.place.time, open.place.call))
     }
 
     /// Whether the application has released the contexts of all its opens, and no close is under way.

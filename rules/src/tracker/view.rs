@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use urscope_schema::api::{Effect, Function};
+use urscope_schema::api::{Effect, Function, Promise};
 use urscope_schema::call::Values;
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::Operation;
@@ -46,25 +46,30 @@ pub struct Holder {
     pub opened: Handle,
     /// The number of its opens that are not closed.
     pub opens: u64,
-    /// The latest of these.
+    /// The first of these.
     pub since: Place,
 }
 
 impl Tracker {
+    /// Whether a process has a mapping open at this address.
+    pub fn has_open(&self, who: ProcessId, pointer: u64) -> bool {
+        self.state(who).and_then(|state| state.mappings.get(pointer)).is_some_and(|mapping| !mapping.opens.is_empty())
+    }
+
     /// Everything that has handles that are not put, or is open or waited for, in the order of the gets.
     pub fn shared(&self) -> Vec<Shared> {
         let mut shared = BTreeMap::new();
         for (who, state) in (0..).map(ProcessId).zip(&self.states) {
             let handles = state.handles.values().filter(|data| data.state == State::Alive);
-            let out = handles.filter_map(|data| data.export).map(|id| (id, None));
+            let out = handles.filter_map(|data| data.export).filter(|id| !self.is_over(*id)).map(|id| (id, None));
             for (id, holder) in out.chain(self.holdings(who, state).map(|(id, holder)| (id, Some(holder)))) {
                 let Some(export) = self.exports.get(id) else { continue };
-                let known: &mut Shared = shared.entry(id).or_insert_with(|| as_shared(id, export));
+                let known: &mut Shared = shared.entry(id).or_insert_with(|| self.as_shared(id, export));
                 known.holders.extend(holder);
             }
             for (id, wait) in waits(state) {
                 let Some(export) = self.exports.get(id) else { continue };
-                shared.entry(id).or_insert_with(|| as_shared(id, export)).waits.push(wait);
+                shared.entry(id).or_insert_with(|| self.as_shared(id, export)).waits.push(wait);
             }
         }
         shared.into_values().collect()
@@ -72,7 +77,28 @@ impl Tracker {
 
     /// An export without its holders; `None` if it is forgotten.
     pub fn export(&self, id: ExportId) -> Option<Shared> {
-        self.exports.get(id).map(|export| as_shared(id, export))
+        self.exports.get(id).map(|export| self.as_shared(id, export))
+    }
+
+    /// Whether its handle data needs no put and is worth nothing: the memory has been freed.
+    fn is_over(&self, id: ExportId) -> bool {
+        let is_optional = |export: &Export| export.latest_get.promises(Promise::PutIsOptional);
+        self.exports.get(id).is_some_and(is_optional) && self.exports.freed(id).is_some()
+    }
+
+    fn as_shared(&self, id: ExportId, export: &Export) -> Shared {
+        Shared {
+            id,
+            kind: export.subject.kind,
+            fingerprint: export.fingerprint(),
+            producer: export.latest_get.process,
+            value: export.subject.value,
+            size: export.subject.size,
+            got: export.latest_get,
+            handles: if self.is_over(id) { 0 } else { export.handles },
+            holders: Vec::new(),
+            waits: Vec::new(),
+        }
     }
 
     /// The call that allocated the memory that a process exports from an address.
@@ -139,7 +165,7 @@ impl Tracker {
         let mappings = mappings.filter_map(move |(pointer, mapping)| {
             let opened = Handle { kind: Kind::Mapping, value: pointer };
             let opens = mapping.opens.len() as u64;
-            Some((mapping.export?, Holder { process: who, opened, opens, since: mapping.last_open()? }))
+            Some((mapping.export?, Holder { process: who, opened, opens, since: mapping.first_open()? }))
         });
         let objects = state.objects.iter();
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
@@ -157,19 +183,4 @@ fn waits(state: &ProcessState) -> impl Iterator<Item = (ExportId, Place)> {
         let PendingChange::Wait(event) = pending.change else { return None };
         Some((state.objects.get(&event)?.export?, pending.place))
     })
-}
-
-fn as_shared(id: ExportId, export: &Export) -> Shared {
-    Shared {
-        id,
-        kind: export.subject.kind,
-        fingerprint: export.fingerprint(),
-        producer: export.latest_get.process,
-        value: export.subject.value,
-        size: export.subject.size,
-        got: export.latest_get,
-        handles: export.handles,
-        holders: Vec::new(),
-        waits: Vec::new(),
-    }
 }

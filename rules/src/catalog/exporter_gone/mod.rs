@@ -277,7 +277,7 @@ fn ended(fact: &Fact<'_>, how: End, base: u64, memory: &Allocation) -> EndedMemo
     for export in exports() {
         for (process, pointer) in export.holders.iter().filter(|(process, _)| *process != at.process) {
             let mapping = mapping(tracker, *process, *pointer).filter(|mapping| !mapping.ended_wrongly);
-            if let Some((serial, opened)) = mapping.and_then(|mapping| Some((mapping.serial, mapping.last_open()?))) {
+            if let Some((serial, opened)) = mapping.and_then(|mapping| Some((mapping.serial, mapping.first_open()?))) {
                 fingerprint = fingerprint.or(Some(export.fingerprint()));
                 holders.push(Holder { opened, pointer: *pointer, serial, closed: None, is_excused: false });
             }

@@ -55,7 +55,7 @@ pub(super) fn opened(
     born: Place,
     (pointer, extent): (u64, Option<u64>),
     open: &operation::Open,
-    export: Option<ExportId>,
+    (export, got): (Option<ExportId>, Option<Place>),
 ) -> Change {
     let (serial, of_mapping) = (tracker.next_serial(), tracker.next_serial());
     let operation::Open { fingerprint, context, imports, .. } = *open;
@@ -76,7 +76,9 @@ pub(super) fn opened(
     // An allocation that imports memory at the address of one that is there is the same one: the first free ends it.
     let is_new = !imports || !mapping.imported || mapping.opens.is_empty() || mapping.went_with_context();
     if is_new {
-        mapping.opens.push(Open { serial, context, context_released: None, place: born });
+        let latest_get = || exports.get(export?).map(|source| source.latest_get);
+        let source = got.or_else(latest_get);
+        mapping.opens.push(Open { serial, context, context_released: None, place: born, source });
         mapping.opened += 1;
         if mapping.opened == 2 {
             let opens = mapping.opens.iter().map(|open| open.place).collect();
@@ -90,7 +92,6 @@ pub(super) fn opened(
     mapping.fingerprint = fingerprint.or(mapping.fingerprint);
     if let Some(source) = export.and_then(|id| exports.get(id)) {
         mapping.size = source.subject.size.or(mapping.size);
-        mapping.source = Some(source.latest_get);
     }
     if let Some(new) = export {
         if let Some(old) = mapping.export.replace(new).filter(|old| *old != new) {
@@ -175,7 +176,7 @@ pub(super) fn end_with_context(tracker: &mut Tracker, died: Place) {
             exports.release(export, who, pointer);
         }
         let (size, fingerprint) = (mapping.size, mapping.fingerprint);
-        if let Some(born) = mapping.last_open() {
+        if let Some(born) = mapping.first_open() {
             let handle = Handle { kind: Kind::Mapping, value: pointer };
             state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: true });
         }

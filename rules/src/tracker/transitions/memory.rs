@@ -99,7 +99,7 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
             if is_there == Some(false) {
                 return None;
             }
-            Some(OpenMapping { opened: certain.or(mapping.last_open())?, pointer: *pointer, is_certain })
+            Some(OpenMapping { opened: certain.or(mapping.first_open())?, pointer: *pointer, is_certain })
         }));
         if freed.fingerprint.is_none() && !freed.holders.is_empty() {
             freed.fingerprint = Some(export.fingerprint());

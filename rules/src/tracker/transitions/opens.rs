@@ -44,7 +44,8 @@ pub(super) fn open(tracker: &mut Tracker, who: ProcessId, open: &Open) -> Pendin
         }
     }
     let altered = if export.is_none() { altered(tracker, who, open).map(Box::new) } else { None };
-    PendingChange::Open(PendingOpen { export, expired, altered })
+    let got = export.and_then(|id| tracker.exports.get(id)).map(|export| export.latest_get);
+    PendingChange::Open(PendingOpen { export, got, expired, altered })
 }
 
 /// What unknown bytes were before they were changed. Their checksum is recorded once in a thread.
@@ -79,7 +80,7 @@ pub(super) fn returned(
     tracker: &mut Tracker,
     place: Place,
     open: &Open,
-    export: Option<ExportId>,
+    (export, got): (Option<ExportId>, Option<Place>),
     made: Option<u64>,
     exit: &Returned,
 ) -> Option<Change> {
@@ -89,7 +90,7 @@ pub(super) fn returned(
     }
     let value = made?;
     Some(match open.makes {
-        Kind::Mapping => mappings::opened(tracker, place, (value, answer.extent), open, export),
+        Kind::Mapping => mappings::opened(tracker, place, (value, answer.extent), open, (export, got)),
         kind => objects::imported(tracker, place, Handle { kind, value }, open, export),
     })
 }
