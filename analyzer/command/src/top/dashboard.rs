@@ -19,10 +19,10 @@ s                sort the pane by another column
 p                pause, or continue
 ?                show this help
 
+Findings: the findings so far; some rules report at the end of a process.
 Processes: the calls of each process, and its calls per second.
 Shared: handle data that is not put, opens that are not closed, and the bytes
   that these pin, of all processes, including what ended processes left.
-Findings: the findings so far; some rules report at the end of a process.
 Holders: the processes that hold the most.
 
 The numbers are those of urscope check, stats and holders --format json.";
@@ -30,9 +30,9 @@ The numbers are those of urscope check, stats and holders --format json.";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Pane {
     #[default]
+    Findings,
     Processes,
     Shared,
-    Findings,
     Holders,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Layout {
 }
 
 impl Pane {
-    pub(super) const ALL: [Self; 4] = [Self::Processes, Self::Shared, Self::Findings, Self::Holders];
+    pub(super) const ALL: [Self; 4] = [Self::Findings, Self::Processes, Self::Shared, Self::Holders];
 
     pub(super) const fn layout(self) -> Layout {
         let (name, orders, head, wide, empty): (_, &[_], &[_], _, _) = match self {

@@ -39,10 +39,12 @@ impl Painter {
             let text = dashboard.failed.as_ref().or(dashboard.waiting.as_ref()).map_or("", String::as_str);
             frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }).block(block(false)), body);
         } else if body.width >= WIDE.0 && body.height >= WIDE.1 {
-            let [upper, lower] = Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(body);
-            let [processes, shared] = Layout::horizontal([Constraint::Fill(6), Constraint::Fill(5)]).areas(upper);
-            let [findings, holders] = Layout::horizontal([Constraint::Fill(6), Constraint::Fill(5)]).areas(lower);
-            for (pane, area) in Pane::ALL.into_iter().zip([processes, shared, findings, holders]) {
+            // As many lines as there are findings, with the head and the frame.
+            let found = (dashboard.rows(Pane::Findings).len().max(1) + 3).min(usize::from(body.height) / 2) as u16;
+            let [findings, lower] = Layout::vertical([Constraint::Length(found), Constraint::Fill(1)]).areas(body);
+            let [processes, right] = Layout::horizontal([Constraint::Fill(6), Constraint::Fill(5)]).areas(lower);
+            let [shared, holders] = Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(right);
+            for (pane, area) in Pane::ALL.into_iter().zip([findings, processes, shared, holders]) {
                 self.pane(dashboard, pane, area, frame);
             }
         } else {

@@ -31,7 +31,7 @@ pub(super) struct Pace<'a> {
     pub(super) passed: u64,
 }
 
-pub(super) const PROCESS_ORDERS: [&str; 3] = ["by start time", "by calls", "by state"];
+pub(super) const PROCESS_ORDERS: [&str; 3] = ["by rank", "by calls", "by state"];
 pub(super) const FINDING_ORDERS: [&str; 2] = ["newest first", "worst first"];
 pub(super) const HOLDER_ORDERS: [&str; 3] = ["by bytes", "by opens", "by handles"];
 
@@ -40,7 +40,7 @@ pub(super) fn processes(snapshot: &Snapshot, order: usize, pace: Option<&Pace<'_
     match order {
         1 => seen.sort_by_key(|(_, seen)| Reverse(seen.calls)),
         2 => seen.sort_by_key(|(_, seen)| state_order(seen.ended)),
-        _ => {}
+        _ => seen.sort_by_key(|(_, seen)| seen.rank.map(|rank| (rank, seen.pid))),
     }
     let hosts =
         snapshot.judgement.processes.windows(2).any(|pair| matches!(pair, [one, other] if one.host != other.host));

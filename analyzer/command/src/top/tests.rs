@@ -85,7 +85,7 @@ fn the_screens_match_the_approved_ones() {
         assert_eq!(dashboard.pane, pane);
         press(&mut dashboard, "\t");
     }
-    press(&mut dashboard, "3s?");
+    press(&mut dashboard, "1s?");
     show("the keys", &dashboard, (80, 24));
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/top/screens.txt");
     if std::env::var_os("BLESS").is_some() {
@@ -97,11 +97,11 @@ fn the_screens_match_the_approved_ones() {
 #[test]
 fn enter_shows_a_finding_and_escape_closes_it_before_it_quits() {
     let mut dashboard = dashboard(&runs());
-    assert!(press(&mut dashboard, "3\n"));
+    assert!(press(&mut dashboard, "1\n"));
     let shown = screen(&dashboard, (100, 30));
-    assert!(shown.contains("error: double-put") && shown.contains("help"), "{shown}");
+    assert!(shown.contains("error: double-put") && shown.contains("= help"), "{shown}");
     assert!(press(&mut dashboard, "\x1b"));
-    assert!(!screen(&dashboard, (100, 30)).contains("help  "));
+    assert!(!screen(&dashboard, (100, 30)).contains("= help"));
     assert!(!press(&mut dashboard, "\x1b"));
     assert!(!dashboard.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)));
 }
