@@ -4,7 +4,7 @@
  *
  * docs/report.schema.json and the types of the library's `questions` module define the answers.
  *
- * @typedef {{index: number, pid: number, host: string, rank: number | null, executable: string, command: string[],
+ * @typedef {{index: number, pid: number, host: string, rank: number | null, role?: string | null, executable: string, command: string[],
  *   began_ns: number, ended_ns: number, ended: string, calls: number, ipc_calls: number}} Process
  * @typedef {{generation: number, running: boolean, title: string, urscope: string, first_ns: number, last_ns: number, calls: number,
  *   lives: number, limits: string[], error: string | null, perfetto: {url: string, local: boolean} | null, processes: Process[],
@@ -13,10 +13,10 @@
  * @typedef {{host: string, pid: number, rank: number | null, executable: string, tid: number, time_ns: number, call: number | null,
  *   subject: string | null, size: number | null, fingerprint: string | null, count: number}} Occurrence
  * @typedef {{file: string, line: number, first: number, lines: string[], changed: boolean}} Excerpt
- * @typedef {{module: string, offset: string, function: string | null, file: string | null, line: number | null, wrapper?: boolean}} Frame
+ * @typedef {{module: string, offset: string, function: string | null, file: string | null, line: number | null, source?: string, wrapper?: boolean}} Frame
  * @typedef {{host: string, pid: number, rank?: number | null, executable: string, tid: number, time_ns: number, function: string | null,
  *   call: number | null, stack: Frame[], site?: string}} Side
- * @typedef {{rule: string, severity: 'error' | 'warning' | 'note', process: Side, other: Side | null, time_ns: number,
+ * @typedef {{rule: string, severity: 'error' | 'warning' | 'note', process: Side, other: Side | null, later?: Side, time_ns: number,
  *   function: string | null, call: number | null, message: string, advice: string, count: number, occurrences: Occurrence[], hosts: Record<string, number>,
  *   subject: string | null, kind: string | null, size: number | null, fingerprint: string | null, identity: string, fails: boolean,
  *   excuse: object | null}} Finding

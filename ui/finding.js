@@ -10,14 +10,14 @@ import { href } from './router.js';
 import { called, finding, nameOf, processOf, sentence } from './run.js';
 import { historyTable, callsAround, occurrences, side } from './finding_sides.js';
 
-/** How much the timeline shows on each side of a finding, in nanoseconds; a twentieth of the run if that is more. */
+/** How much the timeline shows at least on each side of a finding, in nanoseconds. */
 const AROUND = 100_000;
 
 /** @param {import('./run.js').RunData} data @param {import('./run.js').Finding} found */
 function timelineRange({ run }, found) {
-  const times = [found.process, found.other].flatMap((side) => (side ? [side.time_ns] : []));
+  const times = [found.process, found.other, found.later].flatMap((side) => (side ? [side.time_ns] : []));
   const [first, last] = [Math.min(...times), Math.max(...times)];
-  const around = Math.max((last - first) / 4, AROUND, run.last_ns / 20);
+  const around = Math.max((last - first) / 4, AROUND);
   return {
     from: Math.max(0, Math.round(first - around)),
     to: Math.round(Math.min(last + around, run.last_ns)),
@@ -67,18 +67,6 @@ function head(data, index, actions) {
     el('p', { class: 'advice' }, el('span', { class: 'faint' }, 'What to do: '), found.advice),
     found.excuse && el('p', { class: 'faint' }, excused(found.excuse)),
     el(
-      'dl',
-      { class: 'facts' },
-      found.kind && found.subject && [el('dt', {}, found.kind), el('dd', { class: 'code' }, found.subject)],
-      found.size !== null && [el('dt', {}, 'size'), el('dd', {}, size(found.size))],
-      found.fingerprint && [
-        el('dt', {}, 'handle data'),
-        el('dd', {}, el('a', { class: 'code', href: href('handle', found.fingerprint) }, found.fingerprint)),
-      ],
-      el('dt', {}, 'identity'),
-      el('dd', { class: 'code' }, found.identity),
-    ),
-    el(
       'p',
       { class: 'links' },
       el('a', { class: 'button', href: href('timeline', '', timelineRange(data, found)) }, 'This moment on the timeline'),
@@ -95,6 +83,21 @@ function head(data, index, actions) {
     ),
   ];
 }
+
+/** What a second look needs. @param {import('./run.js').Finding} found */
+const facts = (found) =>
+  el(
+    'dl',
+    { class: 'facts' },
+    found.kind && found.subject && [el('dt', {}, found.kind), el('dd', { class: 'code' }, found.subject)],
+    found.size !== null && [el('dt', {}, 'size'), el('dd', {}, size(found.size))],
+    found.fingerprint && [
+      el('dt', {}, 'handle data'),
+      el('dd', {}, el('a', { class: 'code', href: href('handle', found.fingerprint) }, found.fingerprint)),
+    ],
+    el('dt', {}, 'identity'),
+    el('dd', { class: 'code' }, found.identity),
+  );
 
 /**
  * @param {HTMLElement} container
@@ -169,6 +172,7 @@ export function open(container, first, route, actions) {
       container,
       head(data, index, actions),
       el('div', { class: 'sides' }, side(data, index, 'here', sources[0]), found.other && side(data, index, 'there', sources[1])),
+      facts(found),
       rule,
       occurrences(data, index),
       lifetime,

@@ -67,10 +67,10 @@ export function tickLabel(ns, step) {
 }
 
 /**
- * A moment of the run, to the microsecond.
+ * A time since the first process of the run began, as reports show it.
  * @param {number} ns
  */
-export const moment = (ns) => `+${(ns / 1e9).toFixed(6)} s`;
+export const moment = (ns) => (ns < 1e10 ? `+${(ns / 1e6).toFixed(3)} ms` : `+${(ns / 1e9).toFixed(3)} s`);
 
 /**
  * @param {number} number
@@ -87,7 +87,7 @@ export const count = (number, noun, many = `${noun}s`) => `${figure(number)} ${n
 
 /** An element that shows a moment, with its nanoseconds in the title. */
 export const when = (/** @type {number} */ ns) =>
-  el('time', { class: 'figure', title: `${ns} ns after the run began` }, moment(ns));
+  el('time', { class: 'figure', title: `${ns} ns after the first process began` }, moment(ns));
 
 /** An element that shows a duration, with its nanoseconds in the title. */
 export const took = (/** @type {number | null} */ ns) =>
@@ -102,10 +102,11 @@ export const file = (/** @type {string} */ path) => path.split('/').pop() || pat
 
 /**
  * The name of a process, as in all reports.
- * @param {{executable: string, pid: number, rank?: number | null}} process
+ * @param {{executable: string, pid: number, rank?: number | null, role?: string | null}} process
  */
-export const who = ({ executable, pid, rank }) => {
+export const who = ({ executable, pid, rank, role }) => {
   if (rank !== null && rank !== undefined) return `rank ${rank} (pid ${pid})`;
+  if (role) return `${role} (pid ${pid})`;
   return executable ? `${file(executable)} (pid ${pid})` : `pid ${pid}`;
 };
 

@@ -13,6 +13,8 @@ import { SEVERITIES, inOrder, nameOf, processOf, sentence } from './run.js';
 
 /** How many findings of a severity are listed before "more". */
 const FIRST = 50;
+/** How many findings of a run are shown with their lines of source and what to do. */
+const OPENED = 3;
 
 /** @param {import('./run.js').RunData} data */
 function verdict({ run, check }) {
@@ -113,8 +115,27 @@ function line({ run, check }, index) {
         ' · ',
         when(found.time_ns),
       ),
+      check.findings.length <= OPENED && !found.excuse && opened(found),
     ),
   );
+}
+
+/** The lines of source of both sides, and what to do. @param {import('./run.js').Finding} found */
+function opened(found) {
+  const sides = [found.process, found.other, found.later].flatMap((side) => (side ? [side] : []));
+  const lines = sides.flatMap(({ stack, site }) => {
+    const frame = stack.find((one) => one.source && !one.wrapper);
+    return site && frame?.source ? [{ line: frame.line, source: frame.source.trim() }] : [];
+  });
+  return [
+    lines.length > 0 &&
+      el(
+        'span',
+        { class: 'lines' },
+        lines.map(({ line, source }) => el('code', { class: 'line' }, `${line} │ ${source}`)),
+      ),
+    el('span', { class: 'more' }, 'What to do: ', found.advice),
+  ];
 }
 
 /** How often a finding occurred, and in how many processes. @param {import('./api.js').Finding} found */
@@ -196,6 +217,7 @@ function processes({ run, check }) {
                 ),
             },
             ranks && { name: 'rank', number: true, cell: (process) => process.rank },
+            run.processes.some((process) => process.role) && { name: 'role', cell: (process) => process.role ?? '' },
             {
               name: 'program',
               cell: (process) => file(process.executable),

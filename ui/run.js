@@ -94,5 +94,5 @@ export const sentence = (run, check, index) => run.sentences[index]?.text ?? che
 export function short(/** @type {Run} */ run, /** @type {number} */ index) {
   const process = run.processes[index];
   if (!process) return '?';
-  return process.rank === null ? `pid ${process.pid}` : `rank ${process.rank}`;
+  return process.rank === null ? (process.role ?? `pid ${process.pid}`) : `rank ${process.rank}`;
 }

@@ -73,6 +73,12 @@ impl Sources {
             let began = processes.iter().find(|process| side.is_in(process)).and_then(began);
             let place = side.call_site().and_then(|frame| frame.file.as_deref().zip(frame.line));
             side.excerpt = place.and_then(|(file, line)| self.lines(file, line, AROUND_IN_REPORTS, began).ok());
+            let shown: Vec<Frame> = side.passed_frames().chain(side.call_site()).cloned().collect();
+            for frame in side.stack.iter_mut().filter(|frame| shown.contains(frame)) {
+                let line = frame.file.as_deref().zip(frame.line);
+                let line = line.and_then(|(file, line)| self.lines(file, line, 0, began).ok());
+                frame.source = line.and_then(|excerpt| Some(excerpt.lines.first()?.trim_end().to_owned()));
+            }
         }
     }
 

@@ -48,15 +48,22 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A duration in nanoseconds as text, with at most four digits before the point: `8182 ns`, `563.7 us`, `55.4 ms`,
-/// `12.0 s`.
+/// A duration in nanoseconds as text, with three digits as on the page: `818 ns`, `564 us`, `55.4 ms`, `12 s`.
 pub fn duration(nanos: u64) -> String {
-    match nanos {
-        0..10_000 => format!("{nanos} ns"),
-        10_000..10_000_000 => format!("{:.1} us", nanos as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
-        _ => format!("{:.1} s", nanos as f64 / 1e9),
-    }
+    let (value, unit) = match nanos {
+        0..1_000 => return format!("{nanos} ns"),
+        1_000..999_500 => (nanos as f64 / 1e3, "us"),
+        999_500..999_500_000 => (nanos as f64 / 1e6, "ms"),
+        _ => (nanos as f64 / 1e9, "s"),
+    };
+    let digits = match value {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    let text = format!("{value:.digits$}");
+    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
 }
 
 #[cfg(test)]
@@ -90,5 +97,12 @@ mod tests {
         assert_eq!(counted(0_usize, "handle"), "0 handles");
         assert_eq!(counted(1_u64, "process"), "1 process");
         assert_eq!(counted(7000_usize, "process"), "7,000 processes");
+    }
+
+    #[test]
+    fn a_duration_has_three_digits() {
+        let durations = [999, 1_100, 58_123, 999_499, 999_500, 1_149_000, 58_000_000, 2_000_000_000, 612_000_000_000];
+        let texts = ["999 ns", "1.1 us", "58.1 us", "999 us", "1 ms", "1.15 ms", "58 ms", "2 s", "612 s"];
+        assert_eq!(durations.map(duration), texts);
     }
 }

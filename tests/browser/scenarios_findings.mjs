@@ -11,14 +11,13 @@ export async function follows_a_finding({ base, open }) {
   const page = await open();
   await go(page, base);
   // The first line is a sentence with the place.
-  const line = found.process.stack.find((frame) => frame.file?.endsWith('pp'));
-  const free = `free_while_open (pid ${found.process.pid})`;
-  const sentence = `${free} freed 8 MiB while pid ${found.other.pid} had it open: ${line.file.split('/').pop()}:${line.line}`;
+  const line = found.process.stack.find((frame) => frame.program && !frame.wrapper);
+  const sentence = `producer freed 8 MiB while consumer had it open: ${line.file.split('/').pop()}:${line.line}`;
   assert.equal(check.headline, sentence);
   assert.equal(await page.locator('#main h1').innerText(), sentence);
   assert.equal(await page.locator('.finding').count(), check.findings.length);
   const card = await page.locator('.finding').first().innerText();
-  assert.ok(card.includes(sentence) && card.includes(`app::Gpu::free, ipc_app.hpp:${line.line}`), card);
+  assert.ok(card.includes(sentence) && card.includes(`producer, free_while_open.cpp:${line.line}`), card);
   assert.equal(await page.locator('.graph .node').count(), 2, 'the two processes that share');
   assert.equal(await page.locator('.graph .edge.error').count(), 1, 'the sharing between them has the error');
   assert.match(await page.title(), /^1 error · /);
@@ -29,7 +28,7 @@ export async function follows_a_finding({ base, open }) {
   assert.match(await here.innerText(), new RegExp(`pid ${found.process.pid}\\b[^]*${found.process.function}`));
   assert.match(await there.innerText(), new RegExp(`pid ${found.other.pid}\\b[^]*${found.other.function}`));
   assert.match(await here.innerText(), new RegExp(`${line.file.split('/').pop()}:${line.line}`));
-  assert.match(await page.locator('.advice').innerText(), new RegExp(found.advice.slice(0, 30)));
+  assert.ok((await page.locator('.advice').innerText()).includes(found.advice), found.advice);
 
   const history = await ask(base, `handle?name=${found.fingerprint}`);
   const lifetime = page.getByRole('region', { name: 'History of the handle' }).locator('tbody tr');
@@ -90,10 +89,10 @@ export async function explains_a_finding({ base, open, more: [where] }) {
     return page.locator('#paste').inputValue();
   };
   const text = await copied('Copy as text');
-  assert.match(text, /^error: free_while_open \(pid \d+\) freed 8 MiB while .* had it open: ipc_app\.hpp:37\n/);
+  assert.match(text, /^error: producer freed 8 MiB while consumer had it open: free_while_open\.cpp:14\n/);
   assert.match(text, /\n {4}at app::Gpu::free\(void\*\) \(.*ipc_app\.hpp:37\)\n/);
   const markdown = await copied('Copy as Markdown');
-  assert.match(markdown, /^\*\*error: free\\_while\\_open/);
+  assert.match(markdown, /^\*\*error: producer freed 8 MiB/);
   assert.ok(markdown.includes('\n    app::Gpu::free(void*)'), markdown);
 }
 
@@ -103,12 +102,12 @@ export async function shows_ranks_in_order({ base, open }) {
   const found = check.findings.findIndex((one) => one.rule === 'leaked-mapping');
   const page = await open();
   await go(page, base);
-  assert.match(await page.locator('#main h1').innerText(), /^(rank \d+|\d+ of \d+ ranks) .*: ipc_app\.hpp:\d+$/);
+  assert.match(await page.locator('#main h1').innerText(), /^(rank \d+|\d+ of \d+ ranks) .*: clean_ranks\.cpp:\d+$/);
   assert.equal(await page.evaluate(() => getComputedStyle(document.body).fontSize), '14px');
   const card = page.locator('.finding', { hasText: 'leaked-mapping' });
   assert.match(
     await card.innerText(),
-    /\d+ of \d+ ranks opened 1 MiB and never closed it: ipc_app\.hpp:\d+ \(16 times in 16 processes\)/,
+    /\d+ of \d+ ranks opened 1 MiB and never closed it: clean_ranks\.cpp:\d+ \(16 times in 16 processes\)/,
   );
   const ranks = await page.locator('[aria-label="Processes"] tbody td:nth-child(2)').allInnerTexts();
   assert.deepEqual(ranks.map(Number), [...Array(17).keys()]);
@@ -158,5 +157,5 @@ export async function shows_ranks_in_order({ base, open }) {
     );
   }
   const sites = await page.locator('td .site').allInnerTexts();
-  assert.ok(sites.length > 9 && sites.every((site) => /, ipc_app\.hpp:\d+$/.test(site)), `every row has its call site: ${sites}`);
+  assert.ok(sites.length > 9 && sites.every((site) => /, clean_ranks\.cpp:\d+$/.test(site)), `every row has its call site: ${sites}`);
 }

@@ -95,7 +95,7 @@ export async function marks_the_mistake({ base, open }) {
   assert.ok(isMost || begun[1] - begun[0] < run.last_ns / 1e9, `and shows no more: ${begun} of ${run.last_ns}`);
 
   await page.mouse.move(...(await place(page, found.time_ns, 46)));
-  await page.locator('.tooltip', { hasText: /freed 8 MiB while .*: ipc_app\.hpp:37/ }).waitFor();
+  await page.locator('.tooltip', { hasText: /freed 8 MiB while .*: free_while_open\.cpp:14/ }).waitFor();
   await page.mouse.click(...(await place(page, found.time_ns, 46)));
   await page.waitForFunction(() => /[?&]finding=/.test(location.hash));
   await page.waitForFunction((before) => Number(document.querySelector('[data-key="filter From"]').value) > before, begun[0]);
@@ -103,9 +103,9 @@ export async function marks_the_mistake({ base, open }) {
   assert.ok(near[0] * 1e9 < found.time_ns && found.time_ns < near[1] * 1e9, `it goes to the mistake: ${near}`);
   assert.ok(near[1] - near[0] < (begun[1] - begun[0]) / 2);
   const detail = await page.locator('.detail').innerText();
-  assert.match(detail, /had it open: ipc_app\.hpp:37/);
-  assert.match(detail, /allocated \+[\d.]+ s, freed \+[\d.]+ s/);
-  assert.match(detail, /app::get, ipc_app\.hpp:\d+/);
+  assert.match(detail, /had it open: free_while_open\.cpp:14/);
+  assert.match(detail, /allocated \+[\d.]+ ms, freed \+[\d.]+ ms/);
+  assert.match(detail, /producer, free_while_open\.cpp:\d+/);
   // The line of the mistake is in its colour.
   const ink = await page.evaluate(
     ([x, y]) => {
@@ -151,8 +151,8 @@ export async function marks_the_mistake({ base, open }) {
 
   await page.keyboard.press('/');
   assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-key')), 'filter Search');
-  await page.keyboard.type('ipc_app');
-  await page.waitForFunction(() => location.hash.includes('q=ipc_app'));
+  await page.keyboard.type('free_while_open.cpp');
+  await page.waitForFunction(() => location.hash.includes('q=free_while_open.cpp'));
   assert.match(await page.locator('.legend').innerText(), /^2 lifetimes/);
   await page.locator('canvas.lanes').focus();
   await page.keyboard.press('?');

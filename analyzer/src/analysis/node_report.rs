@@ -11,7 +11,7 @@ use urscope_schema::{api::Function, counted, enumerated, ranks::process_name};
 
 use super::findings::{Key, Node, Occurred, Repeated, Report};
 use super::merging::{Merger, TracedProcess};
-use super::symbols::{CallPlaces, Dispatchers, Made, Symbolizer, compared};
+use super::symbols::{CallPlaces, Dispatchers, Made, Symbolizer, compared, roles};
 use super::{Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary, Stacks};
 use crate::signals;
 
@@ -71,7 +71,11 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
     for (host, node) in nodes.iter_mut().filter(|(_, node)| !node.findings.is_empty()) {
         let found = comparison.get_or_insert_with(|| locator.compare(merger));
         node.dispatchers = found.dispatchers.get(host).cloned().unwrap_or_default();
+        for process in &mut node.processes {
+            process.role = found.roles.get(&(*host, process.pid, process.executable.clone())).cloned();
+        }
         for side in node.findings.iter_mut().flat_map(FoundFinding::locations_mut) {
+            side.role = found.roles.get(&(*host, side.pid, side.executable.clone())).cloned();
             let program = found.places.get(&(*host, side.executable.clone()));
             let function = side.function.as_deref().and_then(Function::from_name);
             if let Some((places, function)) = program.zip(function) {
@@ -131,6 +135,8 @@ pub(crate) struct Comparison {
     dispatchers: BTreeMap<u64, Dispatchers>,
     /// Those of all hosts.
     pub(crate) all: Arc<Dispatchers>,
+    /// The roles of processes, by host, process number and program.
+    roles: BTreeMap<(u64, u32, String), String>,
     /// The places of calls, by host and program.
     places: BTreeMap<(u64, String), CallPlaces>,
 }
@@ -156,6 +162,11 @@ impl Locator {
             call: process.call,
             process,
             other: finding.other.map(|other| self.location(merger, other)),
+            later: finding.other.and_then(|other| merger.releases.of(other)).map(|later| self.location(merger, later)),
+            never_ends: finding.other.is_some_and(|other| {
+                let is_over = merger.process(other.process).is_some_and(|process| ended(process) == Ended::Exited);
+                is_over && merger.releases.is_open(other)
+            }),
             message: finding.message.clone(),
             advice: finding.advice.clone(),
             count: finding.count,
@@ -180,6 +191,7 @@ impl Locator {
             host: process.map_or_else(String::new, |process| process.header.host.clone()),
             pid: process.map_or(0, |process| process.header.pid),
             rank: process.and_then(|process| process.header.rank),
+            role: None,
             executable: process.map_or_else(String::new, |process| process.header.executable.clone()),
             tid: place.tid,
             time_ns: alignment.on_host(place.time),
@@ -222,7 +234,21 @@ impl Locator {
             comparison.places.insert((host, program.to_owned()), CallPlaces::of(&processes));
         }
         comparison.all = Arc::new(all);
+        comparison.roles = self.roles(merger);
         comparison
+    }
+
+    /// The roles of the processes, where they have no ranks and are few.
+    fn roles(&mut self, merger: &Merger) -> BTreeMap<(u64, u32, String), String> {
+        let processes = &merger.processes;
+        if !(2..=COMPARED.0).contains(&processes.len()) || processes.iter().any(|process| process.header.rank.is_some())
+        {
+            return BTreeMap::new();
+        }
+        let made: Vec<Vec<Made>> = processes.iter().map(|process| self.made(process)).collect();
+        let all: Vec<&[Made]> = made.iter().map(Vec::as_slice).collect();
+        let key = |process: &TracedProcess| (process.host, process.header.pid, process.header.executable.clone());
+        processes.iter().zip(roles(&all)).filter_map(|(process, role)| Some((key(process), role?))).collect()
     }
 
     /// The calls of a process, as far as they are compared.
@@ -283,6 +309,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         run: header.run.clone(),
         command: header.command.clone(),
         rank: header.rank,
+        role: None,
         ranks: header.ranks.clone(),
         ranks_elsewhere: header.ranks_elsewhere,
         late: header.late,

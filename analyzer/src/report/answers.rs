@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 use urscope_rules::Severity;
-use urscope_schema::{counted, duration, ranks::process_name, short_size, size as sized};
+use urscope_schema::{counted, duration, grouped, ranks::process_name, short_size, size as sized};
 
 use super::paint::{Paint, since, wrapped};
 use super::text::{place, write_finding, written};
@@ -73,7 +73,7 @@ pub(super) fn holders_by(answer: &HoldersBy, out: &mut impl Write, paint: Paint)
 /// Writes the calls of a run in parts.
 pub(super) fn calls_by(answer: &CallsBy, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let CallPart { calls, ipc_calls, errors, total_ns, .. } = &answer.total;
-    let (all, errors) = (counted(*calls, "call"), counted(*errors, "error"));
+    let (all, errors) = (counted(*calls, "call"), format!("{} failed", grouped(*errors)));
     writeln!(
         out,
         "{} {all}, {ipc_calls} of them IPC, {errors}, {} in them",
@@ -82,7 +82,7 @@ pub(super) fn calls_by(answer: &CallsBy, out: &mut impl Write, paint: Paint) -> 
     )?;
     let width = answer.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
     if !answer.parts.is_empty() {
-        let head = format!("  {:width$}  {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "IPC", "errors", "time", "max");
+        let head = format!("  {:width$}  {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "IPC", "failed", "time", "max");
         writeln!(out, "{}", paint.faint(head))?;
     }
     for CallPart { name, calls, ipc_calls, errors, total_ns, max_ns } in &answer.parts {
@@ -163,7 +163,9 @@ fn fate(ended: Option<Ended>) -> Option<&'static str> {
 }
 
 fn stack(side: &Location, out: &mut impl Write, paint: Paint) -> io::Result<()> {
-    side.shown_frames().try_for_each(|frame| writeln!(out, "       {} {}", paint.faint("at"), written(frame)))
+    side.passed_frames()
+        .chain(side.shown_frames())
+        .try_for_each(|frame| writeln!(out, "       {} {}", paint.faint("at"), written(frame)))
 }
 
 pub(super) fn call(line: &CallLine, paint: Paint) -> String {
@@ -214,7 +216,7 @@ pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint)
 pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let calls: u64 = answer.totals.iter().map(|calls| calls.calls).sum();
     let errors: u64 = answer.totals.iter().flat_map(|calls| calls.errors.values()).sum();
-    let (calls, errors) = (counted(calls, "call"), counted(errors, "error"));
+    let (calls, errors) = (counted(calls, "call"), format!("{} failed", grouped(errors)));
     writeln!(out, "{} {calls}, {errors}", paint.strong("urscope:"))?;
     let head = format!("{:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "median", "90 %", "99 %", "max");
     // They are the same for one process.

@@ -48,13 +48,17 @@ pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) ->
 
 fn message(judgement: &Judgement, finding: &FoundFinding) -> String {
     let count = repeated(finding).map_or_else(String::new, |count| format!(" ({count})"));
-    let there = finding.other.as_ref().map_or_else(String::new, |other| format!("\nthere: {}", whereabouts(other)));
+    let there = finding
+        .other
+        .as_ref()
+        .map_or_else(String::new, |other| format!("\nthere: {}{}", whereabouts(other), other.via()));
     let hosts = hosts(finding, HOSTS).map_or_else(String::new, |hosts| format!("\nhosts: {hosts}"));
     let FoundFinding { message, process, advice, .. } = finding;
     format!(
-        "{}\n{message}{count}\nhere: {}{there}{hosts}\nhelp: {advice}",
+        "{}\n{message}{count}\nhere: {}{}{there}{hosts}\nhelp: {advice}",
         judgement.sentence(finding),
-        whereabouts(process)
+        whereabouts(process),
+        process.via()
     )
 }
 

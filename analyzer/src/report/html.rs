@@ -91,13 +91,14 @@ fn finding(finding: &FoundFinding) -> Markup {
         article class=(finding.severity.name()) id={ "f-" (finding.identity) } {
             h2 {
                 span.grade { (finding.severity) } " " (finding.rule)
-                @if let Some(site) = finding.process.call_site() { " in " (site.brief()) }
+                @if let Some(site) = finding.process.call_site() { " in " (site.brief()) (finding.process.via()) }
                 @if let Some(count) = repeated(finding) { span.faint { " " (count) ", the first:" } }
             }
             p { (finding.message) }
             div.sides {
                 (location("here", &finding.process))
                 @if let Some(other) = &finding.other { (location("there", other)) }
+                @if let Some(later) = &finding.later { (location("too late", later)) }
             }
             @if let Some(hosts) = hosts(finding, usize::MAX) { p.faint { "hosts: " (hosts) } }
             @if let Some(bytes) = &finding.fingerprint { p.faint { "handle data with fingerprint " code { (bytes) } } }
@@ -114,7 +115,7 @@ fn location(name: &str, side: &Location) -> Markup {
             p { (whereabouts(side)) }
             @if let Some(excerpt) = &side.excerpt { (lines(excerpt)) }
             @if !side.stack.is_empty() {
-                ol { @for frame in side.shown_frames() { li { code { (written(frame)) } } } }
+                ol { @for frame in side.passed_frames().chain(side.shown_frames()) { li { code { (written(frame)) } } } }
                 details {
                     summary { "whole stack" }
                     ol { @for frame in &side.stack { li { code { (written(frame)) } " " span.faint { (frame.module) " " (frame.offset) } } } }
@@ -208,7 +209,7 @@ fn rules(judgement: &Judgement) -> Markup {
         @if !rules.is_empty() {
             h2 { "The rules" }
             @for rule in rules {
-                details { summary { code { (rule.code) } ": " (rule.title) } pre { (rule_pages::Page::of(rule).text) } }
+                details { summary { code { (rule.code) } ": " (rule.title) } pre { (rule_pages::Page::of(rule).explained()) } }
             }
         }
     }

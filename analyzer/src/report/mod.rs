@@ -6,6 +6,7 @@
 //! characters.
 
 mod answers;
+mod brief;
 mod github;
 mod html;
 mod json;
@@ -13,6 +14,7 @@ mod junit;
 mod paint;
 mod sarif;
 mod source;
+mod spans;
 mod text;
 
 pub use answers::heights;

@@ -45,6 +45,11 @@ impl Paint {
         self.code("1", text)
     }
 
+    /// What belongs to the other side.
+    pub(super) fn other(self, text: impl fmt::Display) -> String {
+        self.code("1;34", text)
+    }
+
     pub(super) fn faint(self, text: impl fmt::Display) -> String {
         self.code("2", text)
     }
@@ -71,7 +76,7 @@ pub fn wrapped(text: &str, indent: &str, width: usize) -> String {
     lines.join(&format!("\n{indent}"))
 }
 
-/// A time since the start of the run as text, such as `+1.204 ms`.
+/// A time since the first process of the run began, such as `+1.204 ms`.
 pub fn since(nanos: u64) -> String {
     let (value, unit) = match nanos {
         0..10_000_000_000 => (nanos as f64 / 1e6, "ms"),

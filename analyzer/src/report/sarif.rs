@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 (OASIS), for code scanning and editors.
 //!
-//! A result has the place of the finding as its location, the other place as a related location, and both stacks as
-//! `stacks`. Numbers in the comments are sections of the specification.
+//! A result has the place of the finding as its location, the other place and the wrappers that lead to the calls as
+//! related locations, and both stacks as `stacks`. Numbers in the comments are sections of the specification.
 
 use std::path::Path;
 
@@ -59,7 +59,7 @@ fn descriptor(rule: &Rule) -> Value {
         "id": rule.code,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": about},
-        "help": {"text": page.text, "markdown": page.text},
+        "help": {"text": page.explained(), "markdown": page.explained()},
         "defaultConfiguration": {"level": rule.severity.name()},
     })
 }
@@ -105,7 +105,7 @@ impl Writer<'_> {
             "level": finding.severity.name(),
             "message": {"text": format!("{}. {}. {}.{hosts}", self.judgement.sentence(finding), finding.message, finding.advice)},
             "locations": [self.location(&finding.process)],
-            "relatedLocations": finding.other.iter().map(|other| self.related(other)).collect::<Vec<_>>(),
+            "relatedLocations": self.related(finding),
             "codeFlows": self.flow(finding),
             "stacks": stacks,
             "partialFingerprints": {"urscopeIdentity/v1": finding.identity},
@@ -162,10 +162,19 @@ impl Writer<'_> {
         vec![json!({"threadFlows": [{"locations": steps}]})]
     }
 
-    fn related(&self, side: &Location) -> Value {
-        let mut location = self.location(side);
-        add(&mut location, "id", 1.into());
-        location
+    /// The other side, and the frames that were passed on both sides (3.27.22).
+    fn related(&self, finding: &FoundFinding) -> Vec<Value> {
+        let passed = finding.locations().flat_map(Location::passed_frames).filter(|frame| frame.line.is_some());
+        let passed = passed.map(|frame| {
+            let mut location = self.place(frame);
+            add(&mut location, "message", json!({"text": format!("via {}", frame.through())}));
+            location
+        });
+        let mut all: Vec<Value> = finding.other.iter().map(|other| self.location(other)).chain(passed).collect();
+        for (location, id) in all.iter_mut().zip(1..) {
+            add(location, "id", id.into());
+        }
+        all
     }
 
     /// A file with the line, if it is known (3.29).
@@ -187,6 +196,11 @@ impl Writer<'_> {
     }
 
     fn frame(&self, frame: &Frame, tid: u32) -> Value {
+        json!({"location": self.place(frame), "module": frame.module, "threadId": tid})
+    }
+
+    /// The location of a frame.
+    fn place(&self, frame: &Frame) -> Value {
         let file = frame.file.as_ref().unwrap_or(&frame.module);
         let mut physical = self.physical(file, frame.line);
         if let Some(offset) = frame.offset.strip_prefix("0x").and_then(|digits| i64::from_str_radix(digits, 16).ok()) {
@@ -194,12 +208,7 @@ impl Writer<'_> {
             add(&mut physical, "address", address);
         }
         let logical = frame.function.iter().map(|name| json!({"fullyQualifiedName": name, "kind": "function"}));
-        let logical: Vec<_> = logical.collect();
-        json!({
-            "location": {"physicalLocation": physical, "logicalLocations": logical},
-            "module": frame.module,
-            "threadId": tid,
-        })
+        json!({"physicalLocation": physical, "logicalLocations": logical.collect::<Vec<_>>()})
     }
 }
 

@@ -11,12 +11,16 @@ use urscope_schema::ranks::{listed, process_name};
 use urscope_schema::{counted, short_size};
 
 use super::paint::{Paint, since, wrapped};
+use super::{brief, spans};
 use crate::analysis::{
-    Ended, Excerpt, Excuse, FoundFinding, Frame, Judgement, Location, Occurrence, ProcessSummary, Verdict, file_name,
+    Ended, Excuse, FoundFinding, Frame, Judgement, Location, Occurrence, ProcessSummary, Verdict, file_name,
 };
 
 /// The number of processes that are listed without being asked for.
 const MANY: usize = 8;
+
+/// The number of findings from which on they are listed again, a line each.
+const SUMMED_UP: usize = 4;
 
 /// The number of findings at the same lines, with other callers, that are shown without being asked for.
 const ALIKE: usize = 3;
@@ -36,6 +40,7 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
         writeln!(out, "  {}", wrapped(&runs, "  ", paint.width))?;
     }
     let mut alike: BTreeMap<(Severity, &str, Vec<&str>), usize> = BTreeMap::new();
+    let mut rules: BTreeSet<&str> = BTreeSet::new();
     for finding in judgement.findings.iter().filter(|finding| finding.excuse.is_none()) {
         // Without call sites, nothing says that they are at the same lines.
         let sites: Option<Vec<&str>> = finding.locations().map(|side| side.site.as_deref()).collect();
@@ -47,6 +52,9 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
         if earlier <= ALIKE || paint.whole {
             writeln!(out)?;
             write_finding(finding, out, paint)?;
+            if rules.insert(&finding.rule) {
+                writeln!(out, "  {} urscope explain {}", paint.faint("= why:"), finding.rule)?;
+            }
         }
     }
     for ((severity, rule, sites), count) in alike.iter().filter(|(_, count)| **count > ALIKE && !paint.whole) {
@@ -54,6 +62,7 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
         let (head, more) = (paint.severity(*severity, format!("{severity}: {rule}")), count - ALIKE);
         writeln!(out, "\n{head}{site}: {more} more from other callers; --verbose shows them")?;
     }
+    write_summary(judgement, out, paint)?;
     write_excused(judgement, out, paint)?;
     write_processes(judgement, out, paint)?;
     // If nothing was judged, the reason contains this list already.
@@ -72,30 +81,43 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     Ok(())
 }
 
-/// The processes, and the calls of Unified Runtime's functions for IPC. Of many, those that did not end as usual.
+/// Writes a line for each finding that counts, if they are many.
+fn write_summary(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
+    let counting: Vec<_> = judgement.findings.iter().filter(|finding| finding.excuse.is_none()).collect();
+    if counting.len() <= SUMMED_UP {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", paint.strong("summary"))?;
+    for finding in counting {
+        let head = paint.severity(finding.severity, format!("{} {}", finding.severity, finding.rule));
+        writeln!(out, "  {head}: {}", judgement.sentence(finding))?;
+    }
+    Ok(())
+}
+
+/// The processes that did not end as usual; with `--verbose` all of them, and the calls that share something.
 fn write_processes(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
     let all = ordered(&judgement.processes);
     let is_unusual = |process: &&ProcessSummary| process.ended != Ended::Exited || process.torn || process.lost > 0;
-    let whole = paint.whole || all.len() <= MANY;
-    let most = if whole { all.len() } else { MANY };
-    let listed: Vec<_> = all.iter().copied().filter(|process| whole || is_unusual(process)).take(most).collect();
-    if !all.is_empty() {
-        writeln!(out, "\n{}", paint.strong("processes"))?;
-    }
-    let width = listed.iter().map(|process| named(process).chars().count()).max().unwrap_or(0);
+    let most = if paint.whole { all.len() } else { MANY };
     let several = runs(judgement).is_some();
+    let is_listed = |process: &&ProcessSummary| paint.whole || several || is_unusual(process);
+    let listed: Vec<_> = all.iter().copied().filter(is_listed).take(most).collect();
+    if listed.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", paint.strong("processes"))?;
+    let width = listed.iter().map(|process| named(process).chars().count()).max().unwrap_or(0);
     for process in &listed {
         let name = named(process);
         let run = if several { format!("; run {:?}", process.run) } else { String::new() };
         writeln!(out, "  {name:<width$}  {}{run}", fate(process))?;
     }
-    if !whole {
-        let and = if listed.is_empty() { "" } else { "and " };
-        writeln!(out, "  {and}{}; --verbose lists all", counted(all.len() - listed.len(), "process"))?;
-        return Ok(());
+    if listed.len() < all.len() {
+        writeln!(out, "  and {}; --verbose lists all", counted(all.len() - listed.len(), "process"))?;
     }
     let is_ipc = |name: &str| Function::from_name(name).is_some_and(Function::is_ipc);
-    let ipc = judgement.calls.iter().filter(|(name, _)| is_ipc(name));
+    let ipc = judgement.calls.iter().filter(|(name, _)| paint.whole && is_ipc(name));
     let list: Vec<_> = ipc.map(|(name, count)| format!("{name} {count}")).collect();
     if !list.is_empty() {
         writeln!(out, "\n{}\n  {}", paint.strong("calls"), wrapped(&list.join(", "), "  ", paint.width))?;
@@ -192,47 +214,43 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
 
 pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Paint) -> fmt::Result {
     let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, finding.rule));
-    let site =
-        finding.process.call_site().map_or_else(String::new, |frame| format!(" in {}", paint.strong(frame.brief())));
+    let site = finding
+        .process
+        .call_site()
+        .map_or_else(String::new, |frame| format!(" in {}{}", paint.strong(frame.brief()), finding.process.via()));
     let count = repeated(finding).map_or_else(String::new, |count| format!(" ({count}, the first:)"));
-    writeln!(out, "{head}{site}{count}")?;
-    writeln!(out, "  {}", wrapped(&finding.message, "  ", paint.width))?;
-    for (label, side) in ["here ", "there"].into_iter().zip(finding.locations()) {
-        writeln!(out, "  {} {}", paint.faint(label), place(side))?;
-        let frames: Vec<&Frame> = if paint.whole { side.stack.iter().collect() } else { side.shown_frames().collect() };
-        for frame in frames {
-            writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
-            let is_site = side.call_site().is_some_and(|site| std::ptr::eq(site, frame));
-            if let Some(excerpt) = side.excerpt.as_ref().filter(|_| is_site) {
-                write_excerpt(excerpt, finding.severity, out, paint)?;
-            }
-        }
+    writeln!(out, "{}", wrapped(&format!("{head}{site}{count}"), "    ", paint.width))?;
+    let message = if paint.whole { Some(finding.message.clone()) } else { brief::message(finding) };
+    if let Some(message) = message {
+        writeln!(out, "  {}", wrapped(&message, "  ", paint.width))?;
     }
+    spans::write(finding, out, paint)?;
+    if paint.whole {
+        write_stacks(finding, out, paint)?;
+    }
+    let mut line = |name: &str, text: &str| {
+        let text = wrapped(text, "    ", paint.width);
+        writeln!(out, "  {} {text}", paint.faint(format!("= {name}:")))
+    };
     if let Some(hosts) = hosts(finding, HOSTS) {
-        writeln!(out, "  {} {}", paint.faint("hosts"), wrapped(&hosts, "        ", paint.width))?;
+        line("hosts", &hosts)?;
     }
-    if let Some(bytes) = &finding.fingerprint {
-        writeln!(out, "  {} handle data with fingerprint {bytes}", paint.faint("bytes"))?;
+    line("help", &finding.advice)?;
+    if let Some(bytes) = finding.fingerprint.as_ref().filter(|_| paint.whole) {
+        line("history", &format!("urscope handle {bytes}"))?;
     }
-    let advice = wrapped(&finding.advice, "        ", paint.width);
-    writeln!(out, "  {} {advice}", paint.faint("help "))?;
+    let calls: Vec<String> = finding.locations().map(facts).collect();
+    writeln!(out, "  {}", paint.faint(wrapped(&format!("= {}", calls.join("; ")), "    ", paint.width)))?;
     if paint.all && finding.count > 1 { write_occurrences(finding, out, paint) } else { Ok(()) }
 }
 
-/// Writes lines of source as compilers do: with their numbers, and the one that is meant underlined.
-fn write_excerpt(excerpt: &Excerpt, severity: Severity, out: &mut String, paint: Paint) -> fmt::Result {
-    let digits = excerpt.numbered().last().map_or(0, |(number, _)| number.to_string().len());
-    for (number, line) in excerpt.numbered() {
-        let shown = format!("{} {line}", paint.faint(format!("{number:>digits$} |")));
-        writeln!(out, "          {}", shown.trim_end())?;
-        if number == excerpt.line {
-            let (indent, marks) = (line.len() - line.trim_start().len(), "^".repeat(line.trim().chars().count()));
-            let (bar, marks) = (paint.faint(format!("{:>digits$} |", "")), paint.severity(severity, marks));
-            writeln!(out, "          {bar} {:indent$}{marks}", "")?;
+/// Writes the call stacks of both sides, with the frames of the runtime.
+fn write_stacks(finding: &FoundFinding, out: &mut String, paint: Paint) -> fmt::Result {
+    for (label, side) in ["here ", "there"].into_iter().zip(finding.locations()) {
+        writeln!(out, "  {} {}", paint.faint(label), place(side))?;
+        for frame in &side.stack {
+            writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
         }
-    }
-    if excerpt.changed {
-        writeln!(out, "          the file was changed after the run: lines may have moved")?;
     }
     Ok(())
 }
@@ -313,10 +331,30 @@ pub(super) fn place(side: &Location) -> String {
 
 /// The place of a side: process, thread, call and function.
 pub(super) fn whereabouts(side: &Location) -> String {
-    let thread = if side.tid == 0 { String::new() } else { format!(", thread {}", side.tid) };
+    let thread = if [0, side.pid].contains(&side.tid) { String::new() } else { format!(", thread {}", side.tid) };
     let call = side.call.map_or_else(String::new, |call| format!(", call {call}"));
-    let function = side.function.as_ref().map_or_else(String::new, |function| format!(" {function}"));
-    format!("{}{thread}{call}{function}", process_name(&side.executable, side.pid, side.rank))
+    let function = side.function.as_ref().map_or_else(String::new, |function| format!(" {}", unversioned(function)));
+    let who = process_name(&side.executable, side.pid, side.rank);
+    let role = side.role.as_ref().map_or_else(String::new, |role| format!("{role}, "));
+    format!("{role}{who}{thread}{call}{function}")
+}
+
+/// The call of a side in few words: `pid 12, call 5 urUSMFree, +199.586 ms`.
+fn facts(side: &Location) -> String {
+    let whole = whereabouts(side);
+    let name = process_name(&side.executable, side.pid, None);
+    let brief =
+        whole.split_once(&name).filter(|_| side.rank.is_none()).map(|(_, rest)| format!("pid {}{rest}", side.pid));
+    format!("{}, {}", brief.unwrap_or(whole), since(side.time_ns))
+}
+
+/// The name of a function as documents have it: `cuMemFree` for `cuMemFree_v2`.
+fn unversioned(function: &str) -> &str {
+    let name = function.strip_suffix("_ptsz").or_else(|| function.strip_suffix("_ptds")).unwrap_or(function);
+    match name.rsplit_once("_v") {
+        Some((name, version)) if name.starts_with("cu") && version.parse::<u32>().is_ok() => name,
+        _ => name,
+    }
 }
 
 /// The call counts of a process, and how it ended.

@@ -21,8 +21,14 @@ fn the_text_of_a_faulty_run_is_as_expected() {
 
 #[test]
 fn the_text_of_a_clean_run_is_short() {
+    assert_eq!(text("producer: get p -> h\nproducer: put h"), "urscope: clean (1 process, 2 calls)\n");
+}
+
+#[test]
+fn a_verbose_text_lists_the_processes_and_the_calls() {
+    let judgement = judged(&files("producer: get p -> h\nproducer: put h"));
     assert_eq!(
-        text("producer: get p -> h\nproducer: put h"),
+        form(|out| report::text(&judgement, out, report::Paint { whole: true, ..false.into() })),
         "urscope: clean (1 process, 2 calls)\n\n\
          processes\n  producer (pid 100)  2 calls, 2 of them IPC; exited\n\n\
          calls\n  urIPCGetMemHandleExp 1, urIPCPutMemHandleExp 1\n"
@@ -36,13 +42,13 @@ fn processes_are_named_and_listed_by_rank() {
         (header.rank, header.executable) =
             ([Some(12), Some(3), None][header.pid as usize / 100 - 1], "/app/ring".into());
     }));
-    let text = form(|out| report::text(&judgement, out, false));
+    let text = form(|out| report::text(&judgement, out, report::Paint { whole: true, ..false.into() }));
     let listed: Vec<_> = text.lines().skip_while(|line| *line != "processes").take(4).collect();
     let names: Vec<_> = listed.iter().map(|line| line.split("  ").nth(1).unwrap_or_default()).collect();
     assert_eq!(names, ["", "ring (pid 300)", "rank 3 (pid 200) ring", "rank 12 (pid 100) ring"], "{text}");
     let leaked = judgement.findings.iter().find(|finding| finding.rule == "leaked-mapping").unwrap();
     assert!(leaked.message.starts_with("rank 3 (pid 200) opened") && leaked.message.ends_with("of rank 12 (pid 100)"));
-    assert!(text.contains(" rank 3 (pid 200), thread 200, call 1 urIPCOpenMemHandleExp"), "{text}");
+    assert!(text.contains(" rank 3 (pid 200), call 1 urIPCOpenMemHandleExp"), "{text}");
 }
 
 #[test]

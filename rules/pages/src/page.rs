@@ -19,6 +19,9 @@ impl Page {
     pub const HEADINGS: [&'static str; 6] =
         ["What it does", "Why it is bad", "Example", "Bad trace", "Good trace", "What to do"];
 
+    /// The headings of the traces.
+    const TRACES: [&'static str; 2] = ["Bad trace", "Good trace"];
+
     /// What the code in the examples takes as given, as a paragraph of Markdown. `tests/apps/examples.hpp` declares it.
     pub const GIVEN: &'static str = "In the code, `ipc` is `sycl::ext::oneapi::experimental::ipc`, and `queue`, `ctx` and `dev` are those of the process.\n\
         `send` and `receive` pass handle data between the two processes, and `barrier` waits until the other one has done its part.";
@@ -28,6 +31,13 @@ impl Page {
         let name = rule.code.replace('-', "_");
         let head = HEADS.iter().find(|(file, _)| *file == name).map_or("", |(_, head)| head);
         Self { text: head.trim_end().to_owned() }
+    }
+
+    /// The text without the traces, which are for the tests of the rule.
+    pub fn explained(&self) -> String {
+        let parts = self.text.split("\n# ");
+        let is_for_people = |part: &&str| !Self::TRACES.iter().any(|heading| part.starts_with(heading));
+        parts.filter(is_for_people).collect::<Vec<_>>().join("\n# ").trim_end().to_owned()
     }
 
     /// What stands under a heading.

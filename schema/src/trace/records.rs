@@ -363,6 +363,12 @@ pub struct PythonFrame {
     /// The line, counted from 1; absent for an instruction without a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// The first line of the statements of the function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<u32>,
+    /// The last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<u32>,
 }
 
 /// The arguments of an instant `finding`: what the validation layer found while the program ran.

@@ -80,7 +80,7 @@ fn calls_are_added_up_by_what_made_them() {
         serde_json::from_str::<serde_json::Value>(&ended.stdout).expect("an answer is JSON")
     };
     let recorded: usize = outcome.traces().iter().map(|trace| trace.calls("B").count()).sum();
-    for (by, name) in [("site", "ipc_app.hpp:"), ("process", "clean (pid"), ("rank", "no rank")] {
+    for (by, name) in [("site", "clean.cpp:"), ("process", "clean (pid"), ("rank", "no rank")] {
         let parts = answer(by);
         let sum: u64 = parts["parts"].as_array().expect("parts").iter().filter_map(|part| part["calls"].as_u64()).sum();
         assert_eq!((sum, parts["total"]["calls"].as_u64()), (recorded as u64, Some(recorded as u64)), "{parts:#}");

@@ -187,7 +187,7 @@ echo "ended: $?"
         assert!(said.lines().any(is_line), "{test}: {said}\n{}", ended.stderr);
     }
     assert!(said.ends_with("ended: 8\n"), "{said}");
-    assert!(said.contains("error: freed-while-open in app::Gpu::free, ipc_app.hpp:37"), "{said}");
+    assert!(said.contains("error: freed-while-open in producer, free_while_open.cpp:14, via app::Gpu::free"), "{said}");
     assert!(said.contains("a;b c d\n"), "arguments are passed on as they are: {said}");
     let reports = folder.path().join("build/urscope");
     let failed = |name: &str| fs::read_to_string(reports.join(name)).expect("a report for test servers");

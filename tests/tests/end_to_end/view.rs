@@ -21,10 +21,13 @@ fn the_answers_equal_those_of_the_commands() {
     assert_eq!(run["processes"].as_array().map(Vec::len), Some(report.processes().len()));
     assert_eq!((&run["calls"], &served.json("api/calls")["matching"]), (&json!(judged), &json!(judged)));
     // A search finds what is in any column, also call sites.
-    let at_site = served.json("api/calls?q=IPC_APP.hpp");
+    let at_site = served.json("api/calls?q=FREE_WHILE_OPEN.cpp");
     let mut sites =
         at_site["rows"].as_array().expect("rows").iter().map(|row| row["site"].as_str().unwrap_or_default());
-    assert!(at_site["matching"].as_u64() > Some(3) && sites.all(|site| site.contains("ipc_app.hpp:")), "{at_site:#}");
+    assert!(
+        at_site["matching"].as_u64() > Some(3) && sites.all(|site| site.contains("free_while_open.cpp:")),
+        "{at_site:#}"
+    );
     let marks = &served.json("api/lives")["columns"]["findings"];
     assert_eq!(marks, &json!([[0], [0]]), "a handle and its opening, with the finding on both");
     let (status, page) = served.get("");

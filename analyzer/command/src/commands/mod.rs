@@ -32,7 +32,7 @@ use crate::arguments::{Color, RunArguments};
 use crate::output::{self, complain};
 use crate::{doctor::probe, profile::Profile, program::NoProgram};
 
-/// Finds errors of programs that share GPU memory and events between processes.
+/// Finds errors of programs that share GPU memory and events between processes: by SYCL, Level Zero or CUDA.
 ///
 /// urscope records how unmodified programs get, put, open and close IPC handles, in one trace per process that Perfetto
 /// can open. It analyzes all processes of a run together, and finds handles and mappings that are leaked, closed twice,

@@ -46,7 +46,7 @@ impl Sentence {
     fn of(judgement: &Judgement, found: &FoundFinding) -> Self {
         let site = |side: &Location| side.site.as_deref().map(plain);
         let shown = |side: &Location| {
-            let frames: Vec<_> = side.shown_frames().collect();
+            let frames: Vec<_> = side.passed_frames().chain(side.shown_frames()).collect();
             let is_shown = |frame: &Frame| frames.iter().any(|shown| std::ptr::eq(*shown, frame));
             (0..).zip(&side.stack).filter(|(_, frame)| is_shown(frame)).map(|(at, _)| at).collect()
         };
@@ -83,6 +83,7 @@ struct Process<'a> {
     pid: u32,
     host: &'a str,
     rank: Option<u32>,
+    role: Option<&'a str>,
     executable: &'a str,
     command: &'a [String],
     began_ns: u64,
@@ -101,6 +102,7 @@ pub(super) fn overview<'a>(subject: &'a Subject, now: &'a Latest, perfetto: Opti
         pid: seen.pid,
         host: &seen.host,
         rank: seen.rank,
+        role: seen.role.as_deref(),
         executable: &seen.executable,
         command: &seen.command,
         began_ns: span.began_ns,

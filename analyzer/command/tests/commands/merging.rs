@@ -69,7 +69,7 @@ fn merged_reports_equal_an_analysis_of_all_traces_at_once() {
     assert_eq!((hosts.len(), &hosts["node063"]), (NODES, &json!(2 * RANKS)));
 
     let text = workspace.run(&with(&["merge"], &reports));
-    assert!(text.stdout.contains("hosts node000 (24), node001 (24), "), "{}", text.stdout);
+    assert!(text.stdout.contains("hosts: node000 (24), node001 (24), "), "{}", text.stdout);
     assert!(text.stdout.contains("and 56 more"), "{}", text.stdout);
 
     for form in ["junit", "github", "sarif"] {

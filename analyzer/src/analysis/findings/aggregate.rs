@@ -25,6 +25,7 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     for finding in &mut findings {
         finding.locations_mut().for_each(|side| options.wrappers.mark(side, &dispatchers));
         finding.identity = finding.identity_of();
+        finding.advise();
     }
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
     let has_ipc_calls = nodes.iter().flat_map(|node| &node.processes).any(|process| process.ipc_calls > 0);
@@ -281,7 +282,10 @@ fn run_of<'n>(node: &'n Node, finding: &FoundFinding) -> &'n str {
 /// A finding of a node, with its times counted from the beginning of the run, and its host if there are several.
 fn aligned(finding: &FoundFinding, node: &Node, shift: u64, several: bool) -> FoundFinding {
     let mut found = finding.clone();
-    let sides = std::iter::once(&mut found.process).chain(&mut found.other).map(|side| &mut side.time_ns);
+    let sides = std::iter::once(&mut found.process)
+        .chain(&mut found.other)
+        .chain(&mut found.later)
+        .map(|side| &mut side.time_ns);
     let occurrences = found.occurrences.iter_mut().map(|occurrence| &mut occurrence.time_ns);
     for time in sides.chain(occurrences).chain([&mut found.time_ns]) {
         *time = time.saturating_add(shift);

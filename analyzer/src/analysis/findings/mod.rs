@@ -1,5 +1,6 @@
 //! Findings: deduplicated, kept by node, aggregated over all nodes, and exempted.
 
+mod advice;
 mod aggregate;
 mod deduplicator;
 pub mod exemptions;

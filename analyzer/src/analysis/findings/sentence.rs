@@ -39,7 +39,7 @@ impl Judgement {
         let Some(rule) = Rule::named(&finding.rule) else {
             return format!("{who}: {}{}", finding.rule, place(&finding.process));
         };
-        let same = |other: &&Location| (other.pid, &other.host) != (finding.process.pid, &finding.process.host);
+        let same = |other: &&Location| !other.is_of(&finding.process);
         let other = finding.other.as_ref().filter(same);
         let other = other.map_or_else(|| "a process".to_owned(), |other| other_name(&finding.process, other));
         let what = finding.size.map_or_else(|| noun(finding.kind.as_deref()).to_owned(), short_size);
@@ -63,14 +63,21 @@ impl Judgement {
     }
 }
 
-/// A process in few words: its rank, or its program and pid.
+/// A process in few words: its rank, its role, or its program and pid.
 fn name(side: &Location) -> String {
-    side.rank.map_or_else(|| process_name(&side.executable, side.pid, None), |rank| format!("rank {rank}"))
+    side.short_name().unwrap_or_else(|| process_name(&side.executable, side.pid, None))
+}
+
+impl Location {
+    /// The rank or the role of its process.
+    pub(crate) fn short_name(&self) -> Option<String> {
+        self.rank.map(|rank| format!("rank {rank}")).or_else(|| self.role.clone())
+    }
 }
 
 /// The process on the other side. The program is named only if it is another one.
 fn other_name(side: &Location, other: &Location) -> String {
-    let is_same = other.rank.is_none() && side.rank.is_none() && side.executable == other.executable;
+    let is_same = other.short_name().is_none() && side.rank.is_none() && side.executable == other.executable;
     if is_same { format!("pid {}", other.pid) } else { name(other) }
 }
 

@@ -174,6 +174,10 @@ pub struct ProcessSummary {
     /// Its rank among the processes of its job, if a launcher assigned one.
     #[serde(default)]
     pub rank: Option<u32>,
+    /// The function of the program that it runs, such as `producer`, if no other process of the run does. It is known
+    /// if there are findings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// The ranks of its job that were traced, as `0,3-5`; empty if all were.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ranks: String,
@@ -255,6 +259,12 @@ pub struct FoundFinding {
     pub process: Location,
     /// The other place that the finding involves.
     pub other: Option<Location>,
+    /// Where the other process ended what it held, after the finding: the close of memory that was freed before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<Location>,
+    /// Whether the other process never ended it, and is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_ends: bool,
     /// The time, in nanoseconds since the first process of the run began. Hosts are aligned by their real time.
     pub time_ns: u64,
     /// The function.
@@ -429,6 +439,9 @@ pub struct Location {
     /// Its rank in its job, if a launcher assigned one.
     #[serde(default)]
     pub rank: Option<u32>,
+    /// Its [`ProcessSummary::role`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// The executable.
     pub executable: String,
     /// The thread id.
@@ -479,13 +492,27 @@ pub struct Frame {
     pub file: Option<String>,
     /// The line, counted from 1.
     pub line: Option<u32>,
+    /// The column, counted from 1, if it is known. Compilers mean the parenthesis behind the name of what is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// How far it is in its function: in lines from the declaration, or in bytes from the first address where there are
+    /// no lines; absent if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<u64>,
+    /// How many lines of its function follow; absent if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<u32>,
+    /// The line of source, with spaces for tabs, of the call site and of the wrappers that lead to it, if the source
+    /// is below the directories of the user's choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// The places in its function from which the processes of its program made the same call, directly or through
     /// others, if there are several: lines in ascending order, or addresses where there are no lines. The most that are
     /// listed are 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<u64>,
-    /// Whether `--wrapper` names its function, or the calls of the run go through it from several callers: then it is
-    /// no call site.
+    /// Whether it is no call site: its function only passes the call on, `--wrapper` names it, or the calls of the run
+    /// go through it from several callers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wrapper: bool,
     /// Whether it is of the program: not of the runtime, of Python and its packages for SYCL, or of a header of theirs.

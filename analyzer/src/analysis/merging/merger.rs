@@ -10,7 +10,7 @@ use urscope_rules::{Checker, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{call::Nanos, packed::PackedCall, trace::records::Header};
 
 use super::traced_process::{clock_of, rights};
-use super::{TracedProcess, spans::MergeSpans};
+use super::{TracedProcess, releases::Releases, spans::MergeSpans};
 use crate::analysis::clock::{self, ClockAlignment};
 use crate::analysis::reading::{
     Cursor, Event, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, buffer_size, stay_open,
@@ -28,6 +28,8 @@ pub(crate) struct Merger {
     pub(crate) deduplicator: Deduplicator,
     pub(crate) tracker: Tracker,
     checker: Checker,
+    /// What was held for too long.
+    pub(crate) releases: Releases,
     /// The indices of the processes, by their numbers in the tracker.
     by_id: Vec<usize>,
     hosts: HashMap<(String, u64), u64>,
@@ -298,10 +300,18 @@ impl Merger {
                 if observer.observes() {
                     observer.enter(&self.tracker, id, at, &call.enter());
                 }
-                self.tracker.enter(id, &call.begun(), &mut Facts::new(&mut self.checker, observer, at));
+                self.tracker.enter(
+                    id,
+                    &call.begun(),
+                    &mut Facts::new((&mut self.checker, &mut self.releases), observer, at),
+                );
             }
             (false, false) => {
-                self.tracker.exit(id, &call.returned(), &mut Facts::new(&mut self.checker, observer, at));
+                self.tracker.exit(
+                    id,
+                    &call.returned(),
+                    &mut Facts::new((&mut self.checker, &mut self.releases), observer, at),
+                );
                 if observer.observes() {
                     observer.exit(&self.tracker, id, at, &call.exit());
                 }
@@ -366,15 +376,21 @@ impl Merger {
             (Other::Device(handles, index, name), Some(id)) => self.tracker.device(id, *handles, *index, name),
             (Other::Descriptors(open, at), Some(id)) => {
                 let (time, at) = (*at, alignment.at(*at));
-                self.tracker.descriptors(id, *open, time, &mut Facts::new(&mut self.checker, observer, at));
+                self.tracker.descriptors(
+                    id,
+                    *open,
+                    time,
+                    &mut Facts::new((&mut self.checker, &mut self.releases), observer, at),
+                );
                 observer.descriptors(&self.tracker, id, at, *open);
             }
             (Other::Executed(executed), Some(id)) => {
-                let mut facts = Facts::new(&mut self.checker, observer, alignment.at(executed.end));
+                let mut facts =
+                    Facts::new((&mut self.checker, &mut self.releases), observer, alignment.at(executed.end));
                 self.tracker.executed(id, executed, &mut facts);
             }
             (Other::Synchronization(by), Some(id)) => {
-                let mut facts = Facts::new(&mut self.checker, observer, alignment.at(by.time));
+                let mut facts = Facts::new((&mut self.checker, &mut self.releases), observer, alignment.at(by.time));
                 self.tracker.synchronization(id, by, &mut facts);
             }
             (Other::Lost(at), Some(id)) => self.tracker.records_lost(id, *at),
@@ -400,7 +416,7 @@ impl Merger {
                     self.tracker.observed(id, alive, gone);
                 }
                 process.notes.kept.iter().for_each(|descriptor| self.tracker.keeps(id, *descriptor));
-                self.tracker.end(id, how, time, &mut Facts::new(&mut self.checker, observer, at));
+                self.tracker.end(id, how, time, &mut Facts::new((&mut self.checker, &mut self.releases), observer, at));
             }
             (_, None) => {}
         }
@@ -426,6 +442,7 @@ impl Merger {
 /// Passes each fact to the rules and to the observer.
 struct Facts<'m> {
     checker: &'m mut Checker,
+    releases: &'m mut Releases,
     observer: &'m mut dyn Observer,
     /// Whether the observer takes facts, also those that no rule wants.
     observed: bool,
@@ -435,9 +452,9 @@ struct Facts<'m> {
 
 impl<'m> Facts<'m> {
     #[inline]
-    fn new(checker: &'m mut Checker, observer: &'m mut dyn Observer, at: u64) -> Self {
+    fn new((checker, releases): (&'m mut Checker, &'m mut Releases), observer: &'m mut dyn Observer, at: u64) -> Self {
         let observed = observer.observes();
-        Self { checker, observer, observed, at }
+        Self { checker, releases, observer, observed, at }
     }
 }
 
@@ -445,6 +462,7 @@ impl FactConsumer for Facts<'_> {
     #[inline]
     fn consume(&mut self, fact: &Fact<'_>) {
         self.checker.consume(fact);
+        self.releases.consume(fact);
         if self.observed {
             self.observer.fact(self.at, fact);
         }

@@ -1,6 +1,7 @@
 //! Merging: combines the traces of all processes into one sequence of events by time, for the rules and the observers.
 
 mod merger;
+mod releases;
 mod spans;
 mod traced_process;
 

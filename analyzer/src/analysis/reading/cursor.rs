@@ -153,6 +153,11 @@ impl Cursor {
             Kind::Trace(input) => input,
             // What a file system leaves of a file that it lost a part of. It may have been a trace.
             Kind::Lost => return Err(not_a_trace("its beginning is lost, and is zeros now".into())),
+            Kind::NotATrace(_) if path.file_name().is_some_and(|name| name == "merged.json") => {
+                let found =
+                    "it is the timeline of a run, for https://ui.perfetto.dev; give the directory that it is in";
+                return Ok(Opened::Foreign(found.into()));
+            }
             Kind::NotATrace(found) => return Ok(Opened::Foreign(found.into())),
         };
         let mut foreign = 0;

@@ -4,6 +4,7 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use urscope_schema::{handle::fingerprint, trace::records::is_of_runtime};
 
+use super::{dispatchers::is_of_library, wrappers::own_site};
 use crate::analysis::{Excerpt, FoundFinding, Frame, Location, ProcessSummary};
 
 /// The directories of the headers of the C++ library, of the SYCL runtime and of the CUDA toolkit, whose functions are
@@ -55,11 +56,76 @@ pub(crate) fn bare(function: &str) -> &str {
     function
 }
 
+/// The name of a function as people know it: without parameters, the result of a template, and what compilers add;
+/// `double_put, in a lambda` for a lambda in `double_put`.
+pub(super) fn plain_name(function: &str) -> String {
+    if let Some(outer) = function.strip_prefix(LAMBDA_IN)
+        && !function.contains("lambda")
+    {
+        let outer = plain_name(outer);
+        if outer == A_LAMBDA {
+            return outer;
+        }
+        return if outer.ends_with(IN_LAMBDA) { outer } else { outer + IN_LAMBDA };
+    }
+    let name = function.replace("(anonymous namespace)::", "").replace("[abi:cxx11]", "");
+    let lambda = ["::{lambda(", "::<lambda("].into_iter().filter_map(|mark| name.find(mark)).min();
+    let Some(lambda) = lambda else {
+        let name = without_result(bare(&name));
+        return if name.starts_with(LAMBDA) || name == OF_POINTER { A_LAMBDA.into() } else { name.to_owned() };
+    };
+    let outer = name.get(..lambda).unwrap_or_default();
+    let outer = without_result(bare(innermost(outer)));
+    format!("{outer}{IN_LAMBDA}")
+}
+
+const IN_LAMBDA: &str = ", in a lambda";
+const A_LAMBDA: &str = "a lambda";
+
+/// The function to which a pointer to a lambda leads.
+const OF_POINTER: &str = "_FUN";
+
+/// How the symbolizer names one that was inlined.
+const LAMBDA_IN: &str = "operator() in ";
+
+/// How the name of a lambda begins where a compiler gives no other.
+const LAMBDA: &str = "operator()";
+
+/// The last argument of the template in which a text ends.
+fn innermost(text: &str) -> &str {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices().rev() {
+        match c {
+            ')' | '>' => depth += 1,
+            '(' | '<' if depth > 0 => depth -= 1,
+            '<' | ',' if depth == 0 => return text.get(at + 1..).unwrap_or_default().trim_start(),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// The name of an instance of a template without its result, which stands in front.
+fn without_result(name: &str) -> &str {
+    let mut depth = 0_usize;
+    let mut begin = 0;
+    for (at, c) in name.char_indices() {
+        match c {
+            '(' | '<' | '{' => depth += 1,
+            ')' | '>' | '}' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 && !name.get(..at).is_some_and(|before| before.ends_with("operator")) => begin = at + 1,
+            _ => {}
+        }
+    }
+    name.get(begin..).unwrap_or(name)
+}
+
 impl Frame {
     /// Whether it is of the program, not of the runtime, of Python or of the headers of either.
     pub(super) fn is_of_program(&self) -> bool {
         let header = self.file.as_ref().is_some_and(|file| HEADERS.iter().any(|place| file.contains(place)));
-        !is_of_runtime(&self.module) && !header && !self.is_of_static_cudart()
+        let is_start = self.function.as_deref() == Some("_start");
+        !(is_of_runtime(&self.module) || header || is_start || self.is_of_static_cudart() || self.is_of_test_runner())
     }
 
     /// Whether it is of the CUDA runtime that nvcc links statically. Its exported functions have names and no lines.
@@ -70,15 +136,31 @@ impl Frame {
         OF_CUDA.iter().any(|begin| function.starts_with(begin)) || exported && self.file.is_none()
     }
 
+    /// Whether it is of pytest, which runs the program's tests.
+    fn is_of_test_runner(&self) -> bool {
+        self.offset.is_empty() && ["/_pytest/", "/pluggy/", "/pytest/"].iter().any(|part| self.module.contains(part))
+    }
+
     /// The function and the line of the frame in few words: `exchange_halo, ring.cpp:37`.
     pub fn brief(&self) -> String {
-        let function = self.function.as_deref().map(bare);
-        let function =
-            function.map_or_else(|| format!("{} in {}", self.offset, file_name(&self.module)), str::to_owned);
+        let function = self.function.as_deref().map(plain_name);
+        let function = function.unwrap_or_else(|| format!("{} in {}", self.offset, file_name(&self.module)));
         match (&self.file, self.line) {
             (Some(file), Some(line)) => format!("{function}, {}:{line}", file_name(file)),
             (Some(file), None) => format!("{function}, {}", file_name(file)),
             (None, _) => function,
+        }
+    }
+}
+
+impl Frame {
+    /// The function without its parameters, and the line in parentheses: `app::Gpu::free (ipc_app.hpp:37)`.
+    pub fn through(&self) -> String {
+        match (self.function.as_deref(), &self.file, self.line) {
+            (Some(function), Some(file), Some(line)) => {
+                format!("{} ({}:{line})", plain_name(function), file_name(file))
+            }
+            _ => self.brief(),
         }
     }
 }
@@ -95,6 +177,11 @@ impl Location {
     pub(crate) fn is_in(&self, process: &ProcessSummary) -> bool {
         let is_there = self.host == process.host || self.host.is_empty();
         is_there && (self.pid, &self.executable) == (process.pid, &process.executable)
+    }
+
+    /// Whether it is in the process of another location.
+    pub(crate) fn is_of(&self, other: &Self) -> bool {
+        (self.pid, &self.host) == (other.pid, &other.host)
     }
 
     /// The frames of the program, innermost first, or those of the runtime if there are no others.
@@ -115,6 +202,20 @@ impl Location {
         self.shown_frames().next().filter(|frame| frame.is_of_program() && !frame.module.is_empty())
     }
 
+    /// The frames of the program that were passed on the way from the call to its call site, innermost first.
+    pub fn passed_frames(&self) -> impl Iterator<Item = &Frame> {
+        let site = self.call_site();
+        let is_site = move |frame: &&Frame| site.is_none_or(|site| std::ptr::eq(site, *frame));
+        self.frames().take_while(move |frame| !is_site(frame)).filter(|frame| !is_of_library(frame))
+    }
+
+    /// The functions that were passed, from the call site on: `, via app::Gpu::free (ipc_app.hpp:37)`, or nothing.
+    pub(crate) fn via(&self) -> String {
+        let mut passed: Vec<String> = self.passed_frames().map(Frame::through).collect();
+        passed.reverse();
+        if passed.is_empty() { String::new() } else { format!(", via {}", passed.join(" and ")) }
+    }
+
     /// The source file and line of the innermost shown frame that has a source file.
     pub fn source(&self) -> Option<(&str, Option<u32>)> {
         self.shown_frames().find_map(|frame| Some((frame.file.as_deref()?, frame.line)))
@@ -127,18 +228,15 @@ impl FoundFinding {
         std::iter::once(&self.process).chain(&self.other)
     }
 
-    /// The locations, to be changed.
+    /// The locations, to be changed, also where the other process ended what it held.
     pub(crate) fn locations_mut(&mut self) -> impl Iterator<Item = &mut Location> {
-        std::iter::once(&mut self.process).chain(&mut self.other)
+        std::iter::once(&mut self.process).chain(&mut self.other).chain(&mut self.later)
     }
 
-    /// A hash of what is the same in every run: the rule, and for both sides the program, the function of C, and the
-    /// shown frames, from the call site on, by function and source file, or by module and offset; and which of several
-    /// places in its function the call site is. It excludes process ids and addresses, line numbers, which change with
-    /// every edit above them, and directories, which differ between machines.
-    ///
-    /// It depends on which frames are marked as wrappers and on the places that a run has called from, so
-    /// [`Self::may_be`] compares findings of two runs.
+    /// A hash of what is the same in every run: the rule, and for both sides the program, the function of C, and all
+    /// frames of the program, by function and source file, or by module and offset; and where in its function the call
+    /// site is. It excludes process ids and addresses, line numbers, which change with every edit above the function,
+    /// directories, which differ between machines, and whatever else ran or was asked for.
     pub(crate) fn identity_of(&self) -> String {
         self.hash(true)
     }
@@ -153,17 +251,14 @@ impl FoundFinding {
         for side in self.locations() {
             let function = side.function.as_deref().unwrap_or_default();
             words.extend([SIDE, file_name(&side.executable), function].map(Cow::from));
-            for (at, frame) in side.shown_frames().enumerate() {
+            for frame in side.frames() {
                 words.extend(match (&frame.function, &frame.file) {
                     (Some(function), file) => [function.as_str(), file.as_deref().map_or("", file_name)].map(Cow::from),
                     (None, _) => [frame.offset.as_str(), file_name(&frame.module)].map(Cow::from),
                 });
-                let number = frame.places.iter().position(|place| frame.place() == Some(*place));
-                // The first of them may be the only one in another run.
-                words.extend(
-                    number.filter(|number| places && at == 0 && *number > 0).map(|number| number.to_string().into()),
-                );
             }
+            let site = own_site(&side.stack).and_then(|at| side.stack.get(at)).filter(|_| places);
+            words.extend(site.and_then(|site| site.within).map(|within| within.to_string().into()));
         }
         format!("{:016x}", fingerprint(words.join("\n").as_bytes()))
     }
@@ -259,6 +354,25 @@ mod tests {
     }
 
     #[test]
+    fn a_function_has_the_name_that_people_know() {
+        for (function, name) in [
+            ("(anonymous namespace)::double_put()::{lambda()#1}::operator()() const", "double_put, in a lambda"),
+            ("operator() in __invoke_impl<void, (anonymous namespace)::f(int)::<lambda()>&>", "f, in a lambda"),
+            ("app::run(int, char**)::{lambda()#1}::operator()() const", "app::run, in a lambda"),
+            ("void app::each<int, std::string>(int)", "app::each<int, std::string>"),
+            ("app::outcome[abi:cxx11](std::function<void ()> const&)", "app::outcome"),
+            ("operator() in operator() in work", "work, in a lambda"),
+            ("operator()", "a lambda"),
+            ("operator() in _FUN", "a lambda"),
+            ("app::Vector::operator bool() const", "app::Vector::operator bool"),
+            ("Loader.err", "Loader.err"),
+            ("<module>", "<module>"),
+        ] {
+            assert_eq!(plain_name(function), name, "{function}");
+        }
+    }
+
+    #[test]
     fn the_call_site_is_the_first_frame_of_the_program_that_is_no_wrapper() {
         let runtime = Frame { module: "/lib/libur_loader.so.0".into(), ..frame("urUSMFree", 1) };
         let mut found = finding();
@@ -305,13 +419,16 @@ mod tests {
         let at = |own: u32, places: &[u32]| {
             let mut found = finding();
             let places = places.iter().copied().map(u64::from).collect();
-            found.process.stack = vec![Frame { places, ..frame("exchange", own) }, frame("main", 99)];
+            let within = Some(u64::from(own) - 30);
+            found.process.stack = vec![Frame { places, within, ..frame("exchange", own) }, frame("main", 99)];
             found
         };
         let (first, second) = (at(40, &[40, 50]), at(50, &[40, 50]));
         assert_ne!(first.identity_of(), second.identity_of());
         assert_eq!(first.identity_of_function(), second.identity_of_function());
-        assert_eq!(first.identity_of(), at(47, &[47, 57]).identity_of());
+        let mut moved = at(47, &[47, 57]);
+        moved.process.stack[0].within = Some(10);
+        assert_eq!(first.identity_of(), moved.identity_of());
         assert_eq!(first.identity_of(), at(40, &[]).identity_of(), "another run did not come to the second one");
         for (other, may_be) in [
             (at(40, &[40, 50]), true),
@@ -330,6 +447,16 @@ mod tests {
             assert_eq!(first.may_be(&other), may_be, "{other:?}");
             assert_eq!(other.may_be(&first), may_be, "{other:?}");
         }
+    }
+
+    #[test]
+    fn an_identity_does_not_depend_on_what_else_ran_or_was_asked_for() {
+        let (alone, mut among) = (finding(), finding());
+        for frame in &mut among.process.stack {
+            (frame.wrapper, frame.places) = (true, vec![3, 7]);
+        }
+        among.process.site = Some("elsewhere".into());
+        assert_eq!(alone.identity_of(), among.identity_of());
     }
 
     #[test]

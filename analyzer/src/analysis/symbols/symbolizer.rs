@@ -7,11 +7,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::{cell::Cell, collections::HashMap, fmt::Write as _, ops::Range};
 
-use addr2line::Loader;
+use addr2line::{
+    Loader,
+    gimli::{ReaderOffset as _, UnitOffset},
+};
 use object::{CompressionFormat, Object as _, ObjectSection as _, ReadCache, ReadRef};
 use urscope_schema::trace::records::{Module, PythonFrame, Stack, is_of_runtime};
 
-use super::frames::KERNEL_STUB;
+use super::{bodies::Bodies, frames::KERNEL_STUB};
 use crate::{analysis::Frame, files};
 
 /// The directory of separate debug files, by build id.
@@ -21,7 +24,13 @@ const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 pub(crate) struct Symbolizer {
     /// Directories with copies of the files, for traces of another machine.
     directories: Vec<PathBuf>,
-    loaders: HashMap<(String, String), Option<Loader>>,
+    loaders: HashMap<(String, String), Option<Loaded>>,
+}
+
+/// A file with its names, and its functions if it is of a program.
+struct Loaded {
+    names: Loader,
+    bodies: Option<Bodies>,
 }
 
 impl Symbolizer {
@@ -70,47 +79,70 @@ impl Symbolizer {
         // A return address is after the call, perhaps on the next line.
         let place = address.saturating_sub(1).wrapping_sub(module.bias.0);
         let bare = Frame { module: module.path.clone(), offset: format!("{place:#x}"), ..Frame::default() };
-        let Some(loader) = self.loader(module) else { return vec![bare] };
+        let Some(Loaded { names, bodies }) = self.loaded(module) else { return vec![bare] };
         let mut named = Vec::new();
-        if let Ok(mut frames) = loader.find_frames(place) {
+        if let Ok(mut frames) = names.find_frames(place) {
             while let Ok(Some(frame)) = frames.next() {
                 let function = frame.function.as_ref().and_then(|function| function.demangle().ok());
                 let location = frame.location.as_ref();
+                let line = location.and_then(|location| location.line);
+                let body = bodies
+                    .as_mut()
+                    .zip(frame.dw_die_offset)
+                    .and_then(|(bodies, at)| bodies.of(place, UnitOffset(at.0.into_u64() as usize)));
+                let within = body.zip(line).and_then(|(body, line)| line.checked_sub(body.first));
                 named.push(Frame {
                     function: function.map(std::borrow::Cow::into_owned),
                     file: location.and_then(|location| location.file).map(str::to_owned),
-                    line: location.and_then(|location| location.line),
+                    line,
+                    column: location.and_then(|location| location.column).filter(|column| *column > 0),
+                    within: within.map(u64::from),
+                    rest: within.and(body.zip(line)).map(|(body, line)| body.last.saturating_sub(line)),
                     ..bare.clone()
                 });
             }
         }
         named.retain(|frame| frame.function.is_some() || frame.line.is_some());
-        let symbol =
-            || loader.find_symbol(place).map(|symbol| addr2line::demangle_auto(symbol.into(), None).into_owned());
+        let symbol = names.find_symbol_info(place);
+        let function =
+            || symbol.as_ref().map(|symbol| addr2line::demangle_auto(symbol.name().into(), None).into_owned());
         match named.last_mut() {
-            None => named.push(Frame { function: symbol(), ..bare }),
+            None => named.push(Frame {
+                function: function(),
+                within: symbol.as_ref().and_then(|symbol| place.checked_sub(symbol.address())),
+                ..bare
+            }),
             // Where a compiler writes lines and nothing else, it names only functions that it has inlined.
-            Some(outermost) if outermost.function.is_none() => outermost.function = symbol(),
+            Some(outermost) if outermost.function.is_none() => outermost.function = function(),
+            // The debug information of a lambda does not say of which function it is.
+            Some(outermost) if outermost.function.as_deref() == Some(LAMBDA) => {
+                outermost.function = function().or_else(|| outermost.function.take());
+            }
             Some(_) => {}
         }
         name_lambdas(&mut named);
         named
     }
 
-    fn loader(&mut self, module: &Module) -> Option<&Loader> {
+    fn loaded(&mut self, module: &Module) -> Option<&mut Loaded> {
         let key = (module.path.clone(), module.build_id.clone());
         let directories = &self.directories;
-        self.loaders.entry(key).or_insert_with(|| open(module, directories)).as_ref()
+        self.loaders.entry(key).or_insert_with(|| open(module, directories)).as_mut()
     }
 }
 
-fn of_python(PythonFrame { function, file, line, .. }: PythonFrame) -> Frame {
-    Frame { module: file.clone(), function: Some(function), file: Some(file), line, ..Frame::default() }
+fn of_python(PythonFrame { function, file, line, first, last, .. }: PythonFrame) -> Frame {
+    let within = line.zip(first).and_then(|(line, first)| line.checked_sub(first));
+    let rest = line.zip(last).and_then(|(line, last)| last.checked_sub(line));
+    let (module, function, file, within) = (file.clone(), Some(function), Some(file), within.map(u64::from));
+    Frame { module, function, file, line, within, rest, ..Frame::default() }
 }
+
+/// The name of a lambda.
+const LAMBDA: &str = "operator()";
 
 /// Adds to the name of an inlined C++ lambda, which is the same for all of them, the function that it was inlined into.
 fn name_lambdas(frames: &mut [Frame]) {
-    const LAMBDA: &str = "operator()";
     for index in (1..frames.len()).rev() {
         let [inlined, outer] = frames.get_mut(index - 1..=index).unwrap_or_default() else { return };
         if inlined.function.as_deref() == Some(LAMBDA)
@@ -134,7 +166,7 @@ fn name_kernel_stubs(frames: &mut [Frame]) {
     }
 }
 
-fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
+fn open(module: &Module, directories: &[PathBuf]) -> Option<Loaded> {
     let _span = tracing::info_span!("symbolizing", module = module.path).entered();
     let path = Path::new(&module.path);
     let copies = directories.iter().filter_map(|directory| Some(directory.join(path.file_name()?)));
@@ -149,7 +181,9 @@ fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
         None => "dwp".to_owned(),
     });
     let is_readable = !package.exists() || with_object(&package, |_| ()).is_some();
-    if is_readable { Loader::new(file).ok() } else { None }
+    let names = if is_readable { Loader::new(&file).ok() } else { None }?;
+    let bodies = if is_of_runtime(&module.path) { None } else { Bodies::open(&file) };
+    Some(Loaded { names, bodies })
 }
 
 /// Whether a file is the C library or its loader. Their symbols name their frames. To decompress their debug
@@ -278,6 +312,7 @@ mod tests {
             function: function.into(),
             file: "/home/me/app.py".into(),
             line,
+            ..PythonFrame::default()
         };
         let python = vec![python(1, "inner", Some(7)), python(1, "outer", None), python(3, "beyond", Some(9))];
         let frames = vec![Hex(0x11), Hex(0x22), Hex(0x33)];

@@ -241,7 +241,14 @@ fn other_records_are_read_back() {
     assert_eq!(read(&write::thread(1, 7), 1), Item::Thread(7));
     assert_eq!(read(&[UNWRITTEN], 1), Item::Unwritten);
     assert_eq!(read(&[hole(3), 4, 5], 1), Item::Claimed);
-    let python = PythonFrame { at: 1, function: "f.<locals>.g".into(), file: "/a b.py".into(), line: Some(7) };
+    let python = PythonFrame {
+        at: 1,
+        function: "f.<locals>.g".into(),
+        file: "/a b.py".into(),
+        line: Some(7),
+        first: Some(5),
+        last: None,
+    };
     let stack = Stack { stack: 3, frames: vec![Hex(1), Hex(u64::MAX)], python: vec![python] };
     assert_eq!(read(&write::record(&stack).unwrap(), 1), Item::Record(Record::Stack(Box::new(stack))));
 }

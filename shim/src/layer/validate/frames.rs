@@ -143,6 +143,7 @@ mod tests {
             function: function.into(),
             file: "/home/me/app.py".into(),
             line,
+            ..PythonFrame::default()
         };
         let frames = of_stack(Frames {
             addresses: vec![1, 2, 3],

@@ -16,14 +16,43 @@ const UNIT: i64 = 2;
 
 /// The line of the instruction at an offset in bytes; `None` if it has none.
 pub(super) fn line_of(table: Table, bytes: &[u8], first: u32, at: i64) -> Option<u32> {
-    let line = match table {
-        Table::Pairs => in_pairs(bytes, i64::from(first), at),
-        Table::Locations => in_locations(bytes, i64::from(first), at),
-    }?;
+    let mut found = None;
+    each(table, bytes, i64::from(first), |end, line| {
+        found = line;
+        at >= end
+    });
+    found.and_then(number)
+}
+
+/// The first and the last line of the statements of a function that begins in line `first`.
+pub(super) fn statements(table: Table, bytes: &[u8], first: u32) -> Option<[u32; 2]> {
+    let begin = i64::from(first);
+    let (mut earliest, mut last) = (None, None);
+    each(table, bytes, begin, |_, line| {
+        // What stands in the first line is the beginning of the function, if there is anything else.
+        let below = line.filter(|line| *line > begin);
+        earliest = earliest.map_or(below, |known: i64| Some(below.map_or(known, |line| known.min(line))));
+        last = last.max(line);
+        true
+    });
+    let last = number(last?)?;
+    Some([earliest.and_then(number).unwrap_or(last), last])
+}
+
+fn number(line: i64) -> Option<u32> {
     u32::try_from(line).ok().filter(|line| *line > 0)
 }
 
-fn in_pairs(bytes: &[u8], first: i64, at: i64) -> Option<i64> {
+/// Takes where each entry ends, in bytes, and its line, as long as more of them are wanted. `None` comes last if there
+/// are no more.
+fn each(table: Table, bytes: &[u8], first: i64, mut wants_more: impl FnMut(i64, Option<i64>) -> bool) {
+    match table {
+        Table::Pairs => in_pairs(bytes, first, &mut wants_more),
+        Table::Locations => in_locations(bytes, first, &mut wants_more),
+    }
+}
+
+fn in_pairs(bytes: &[u8], first: i64, wants_more: &mut dyn FnMut(i64, Option<i64>) -> bool) {
     /// The difference that stands for code without a line.
     const NO_LINE: i8 = -128;
     let (mut end, mut line) = (0, first);
@@ -33,42 +62,48 @@ fn in_pairs(bytes: &[u8], first: i64, at: i64) -> Option<i64> {
         if difference != NO_LINE {
             line += i64::from(difference);
         }
-        if at < end {
-            return (difference != NO_LINE).then_some(line);
+        if !wants_more(end, (difference != NO_LINE).then_some(line)) {
+            return;
         }
     }
-    None
+    wants_more(i64::MAX, None);
 }
 
-fn in_locations(bytes: &[u8], first: i64, at: i64) -> Option<i64> {
+fn in_locations(bytes: &[u8], first: i64, wants_more: &mut dyn FnMut(i64, Option<i64>) -> bool) {
     let mut bytes = bytes.iter().copied();
     let (mut end, mut line) = (0, first);
-    loop {
-        let head = bytes.next()?;
-        end += (i64::from(head & 7) + 1) * UNIT;
-        let mut has_line = true;
-        match head >> 3 & 15 {
-            15 => has_line = false,
-            14 => {
-                line += signed(&mut bytes)?;
-                for _end_line_and_columns in 0..3 {
-                    unsigned(&mut bytes)?;
-                }
-            }
-            13 => line += signed(&mut bytes)?,
-            form @ 10..=12 => {
-                line += i64::from(form) - 10;
-                bytes.next()?;
-                bytes.next()?;
-            }
-            _ => {
-                bytes.next()?;
-            }
-        }
-        if at < end {
-            return has_line.then_some(line);
+    while let Some((length, has_line)) = location(&mut bytes, &mut line) {
+        end += length;
+        if !wants_more(end, has_line.then_some(line)) {
+            return;
         }
     }
+    wants_more(i64::MAX, None);
+}
+
+/// The length of an entry in bytes, and whether it has a line; moves the line.
+fn location(bytes: &mut impl Iterator<Item = u8>, line: &mut i64) -> Option<(i64, bool)> {
+    let head = bytes.next()?;
+    let length = (i64::from(head & 7) + 1) * UNIT;
+    match head >> 3 & 15 {
+        15 => return Some((length, false)),
+        14 => {
+            *line += signed(bytes)?;
+            for _end_line_and_columns in 0..3 {
+                unsigned(bytes)?;
+            }
+        }
+        13 => *line += signed(bytes)?,
+        form @ 10..=12 => {
+            *line += i64::from(form) - 10;
+            bytes.next()?;
+            bytes.next()?;
+        }
+        _ => {
+            bytes.next()?;
+        }
+    }
+    Some((length, true))
 }
 
 /// A number in groups of six bits, the lowest first; bit 6 of a byte means that another one follows.
@@ -112,6 +147,19 @@ mod tests {
         for case in recorded::CASES {
             assert_eq!(lines(case.table, case.bytes, case.first, case.length), case.lines, "{}", case.python);
         }
+    }
+
+    #[test]
+    fn the_statements_are_below_the_beginning_of_the_function() {
+        for case in recorded::CASES {
+            let at = |at| line_of(case.table, case.bytes, case.first, at);
+            let all: Vec<u32> = (0..case.length).step_by(2).filter_map(at).collect();
+            let last = all.iter().max().copied();
+            let first = all.iter().filter(|line| **line > case.first).min().copied().or(last);
+            let expected = first.zip(last).map(|(first, last)| [first, last]);
+            assert_eq!(statements(case.table, case.bytes, case.first), expected, "{}", case.python);
+        }
+        assert_eq!(statements(Table::Pairs, &[], 5), None);
     }
 
     #[test]

@@ -252,11 +252,13 @@ fn describe(interpreter: &Interpreter, frame: &Frame, at: u32) -> Option<PythonF
     let function = text::read(interpreter, field(layout.name)?, NAME_LIMIT, false)?;
     let first = u32::try_from(field(layout.first_line)? as i32).ok()?;
     let table = field(layout.lines)?;
-    let line = (memory::word(table + layout.of_type)? == interpreter.types.bytes)
+    let bytes = (memory::word(table + layout.of_type)? == interpreter.types.bytes)
         .then(|| memory::bytes(table + layout.first_byte, memory::word(table + layout.byte_count)?, TABLE_LIMIT))
-        .flatten()
-        .and_then(|bytes| lines::line_of(layout.table, &bytes, first, frame.instruction));
-    Some(PythonFrame { at, function, file, line })
+        .flatten();
+    let line = bytes.as_ref().and_then(|bytes| lines::line_of(layout.table, bytes, first, frame.instruction));
+    let statements = bytes.and_then(|bytes| lines::statements(layout.table, &bytes, first));
+    let [first, last] = statements.map_or([None, None], |lines| lines.map(Some));
+    Some(PythonFrame { at, function, file, line, first, last })
 }
 
 /// The key of the interpreter's state of a thread, if there is one.

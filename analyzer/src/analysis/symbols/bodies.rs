@@ -1,0 +1,187 @@
+//! The lines between which a function stands in its source, from its debug information. They say which functions only
+//! pass a call on.
+//!
+//! Only programs are looked into, not the libraries of the runtime. What is missing or damaged gives no answer.
+
+use std::{collections::HashMap, fs, path::Path, sync::Arc};
+
+use addr2line::gimli::{
+    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, Dwarf, DwarfSections, EndianSlice, RunTimeEndian,
+    SectionId, Unit, UnitOffset, constants,
+};
+use object::{Object as _, ObjectSection as _, ReadCache};
+
+use crate::files;
+
+type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+type Entry<'a> = DebuggingInformationEntry<Slice<'a>>;
+
+/// The most debug information of a file that is looked into, in bytes. It is read whole.
+const LARGEST: u64 = 256 << 20;
+
+/// The most places that refer to another one, one after the other.
+const REFERENCES: usize = 4;
+
+/// The first and the last line of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Body {
+    /// Of its declaration, or the first one with code if the declaration is not known.
+    pub(super) first: u32,
+    /// The last one with code.
+    pub(super) last: u32,
+}
+
+/// A place of a table of lines: its address, the number of its file, and its line.
+type Row = (u64, u64, u32);
+
+/// The functions of a file.
+pub(super) struct Bodies {
+    sections: DwarfSections<Vec<u8>>,
+    /// The addresses of each unit, and where it is.
+    units: Vec<(u64, u64, DebugInfoOffset)>,
+    rows: HashMap<DebugInfoOffset, Arc<[Row]>>,
+    known: HashMap<(DebugInfoOffset, UnitOffset), Option<Body>>,
+}
+
+impl Bodies {
+    /// `None` if the file cannot be read, or holds no debug information or too much of it.
+    pub(super) fn open(file: &Path) -> Option<Self> {
+        let file = files::open(&fs::canonicalize(file).ok()?).ok()?;
+        let cache = ReadCache::new(file);
+        let object = object::File::parse(&cache).ok()?;
+        let size: u64 = object.sections().filter(|section| is_of_debug(section.name())).map(|it| it.size()).sum();
+        if size > LARGEST {
+            return None;
+        }
+        let load = |id: SectionId| {
+            let is_needed = !matches!(id, SectionId::DebugStr | SectionId::DebugLoc | SectionId::DebugLocLists);
+            let section = is_needed.then(|| object.section_by_name(id.name())).flatten();
+            let data = section.map(|section| section.uncompressed_data().map(std::borrow::Cow::into_owned));
+            data.unwrap_or_else(|| Ok(Vec::new()))
+        };
+        let sections = DwarfSections::load(load).ok()?;
+        let mut bodies = Self { sections, units: Vec::new(), rows: HashMap::new(), known: HashMap::new() };
+        bodies.units = bodies.dwarf().units_of();
+        (!bodies.units.is_empty()).then_some(bodies)
+    }
+
+    fn dwarf(&self) -> Borrowed<'_> {
+        Borrowed(self.sections.borrow(|section| EndianSlice::new(section, RunTimeEndian::Little)))
+    }
+
+    /// The function at this place of the unit that has the address.
+    pub(super) fn of(&mut self, address: u64, function: UnitOffset) -> Option<Body> {
+        let here = |(begin, end, _): &&(u64, u64, DebugInfoOffset)| (*begin..*end).contains(&address);
+        let (_, _, unit) = *self.units.iter().find(here)?;
+        if let Some(known) = self.known.get(&(unit, function)) {
+            return *known;
+        }
+        let rows = match self.rows.get(&unit) {
+            Some(rows) => Arc::clone(rows),
+            None => self.dwarf().rows_of(unit).unwrap_or_default(),
+        };
+        let body = self.dwarf().body(unit, function, &rows);
+        self.rows.insert(unit, rows);
+        self.known.insert((unit, function), body);
+        body
+    }
+}
+
+fn is_of_debug(name: object::Result<&str>) -> bool {
+    name.is_ok_and(|name| name.starts_with(".debug_"))
+}
+
+struct Borrowed<'a>(Dwarf<Slice<'a>>);
+
+impl<'a> Borrowed<'a> {
+    fn units_of(&self) -> Vec<(u64, u64, DebugInfoOffset)> {
+        let (mut found, mut headers) = (Vec::new(), self.0.units());
+        while let Ok(Some(header)) = headers.next() {
+            let Some(at) = header.debug_info_offset() else { continue };
+            let Ok(unit) = self.0.unit(header) else { continue };
+            let Ok(mut ranges) = self.0.unit_ranges(&unit) else { continue };
+            while let Ok(Some(range)) = ranges.next() {
+                found.push((range.begin, range.end, at));
+            }
+        }
+        found
+    }
+
+    fn unit(&self, at: DebugInfoOffset) -> Option<Unit<Slice<'a>>> {
+        self.0.unit(self.0.debug_info.header_from_offset(at).ok()?).ok()
+    }
+
+    fn rows_of(&self, at: DebugInfoOffset) -> Option<Arc<[Row]>> {
+        let (mut found, mut rows) = (Vec::new(), self.unit(at)?.line_program?.rows());
+        while let Ok(Some((_, row))) = rows.next_row() {
+            let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
+            found.extend(line.filter(|_| !row.end_sequence()).map(|line| (row.address(), row.file_index(), line)));
+        }
+        found.sort_unstable();
+        Some(found.into())
+    }
+
+    fn body(&self, at: DebugInfoOffset, function: UnitOffset, rows: &[Row]) -> Option<Body> {
+        let unit = self.unit(at)?;
+        let entry = unit.entry(function).ok()?;
+        let inside = |place: &Entry<'a>, found: &mut Vec<(u64, u64)>| {
+            let mut ranges = self.0.die_ranges(&unit, place).ok()?;
+            while let Ok(Some(range)) = ranges.next() {
+                found.push((range.begin, range.end));
+            }
+            Some(())
+        };
+        let (mut own, mut inlined, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+        inside(&entry, &mut own)?;
+        let mut entries = unit.entries_raw(Some(function)).ok()?;
+        let (mut place, mut skipped) = (DebuggingInformationEntry::null(), None);
+        entries.read_entry(&mut place).ok()?;
+        while entries.next_depth() > 0 {
+            let depth = entries.next_depth();
+            if !entries.read_entry(&mut place).ok()? || skipped.is_some_and(|skipped| depth > skipped) {
+                continue;
+            }
+            skipped = (place.tag() == constants::DW_TAG_inlined_subroutine).then_some(depth);
+            if skipped.is_some() {
+                inside(&place, &mut inlined);
+                calls.push((number(&place, constants::DW_AT_call_file), number(&place, constants::DW_AT_call_line)));
+            }
+        }
+        let is_in = |ranges: &[(u64, u64)], address: u64| ranges.iter().any(|(a, b)| (*a..*b).contains(&address));
+        let lines = own.iter().flat_map(|(begin, end)| {
+            let first = rows.partition_point(|(address, ..)| address < begin);
+            rows.iter().skip(first).take_while(move |(address, ..)| address < end)
+        });
+        let lines: Vec<&Row> = lines.filter(|(address, ..)| !is_in(&inlined, *address)).collect();
+        let (file, line) = self.declared(&unit, &entry).unwrap_or_default();
+        let file = file.or_else(|| lines.first().map(|(_, file, _)| *file));
+        let of_file = lines.iter().filter(|(_, other, _)| Some(*other) == file).map(|(.., line)| *line);
+        let calls = calls.iter().filter(|(other, _)| *other == file).filter_map(|(_, line)| (*line)?.try_into().ok());
+        let all: Vec<u32> = of_file.chain(calls).collect();
+        let first = line.or_else(|| all.iter().min().copied())?;
+        Some(Body { first, last: all.into_iter().max().unwrap_or(first).max(first) })
+    }
+
+    /// The file and the line in which a function is declared.
+    fn declared(&self, unit: &Unit<Slice<'a>>, entry: &Entry<'a>) -> Option<(Option<u64>, Option<u32>)> {
+        let mut entry = entry.clone();
+        for _ in 0..REFERENCES {
+            if let Some(line) = number(&entry, constants::DW_AT_decl_line) {
+                return Some((number(&entry, constants::DW_AT_decl_file), u32::try_from(line).ok()));
+            }
+            let origin = [constants::DW_AT_abstract_origin, constants::DW_AT_specification];
+            let AttributeValue::UnitRef(next) = origin.into_iter().find_map(|name| entry.attr_value(name))? else {
+                return None;
+            };
+            entry = unit.entry(next).ok()?;
+        }
+        None
+    }
+}
+
+fn number(entry: &Entry<'_>, name: addr2line::gimli::DwAt) -> Option<u64> {
+    match entry.attr_value(name)? {
+        AttributeValue::FileIndex(file) => Some(file),
+        value => value.udata_value(),
+    }
+}
