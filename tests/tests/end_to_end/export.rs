@@ -119,7 +119,7 @@ fn physical_memory_and_events_are_drawn_alike() {
     assert!(physical.contains(&flow("urIPCGetPhysMemHandleExp", "urIPCOpenPhysMemHandleExp", true)), "{physical:?}");
     // Each line of a scenario has a caller of its own; all frames below it are wrappers.
     let from = format!(", scenario_steps.hpp:{} (8 KiB)", apps::line_of("scenario_steps.hpp", "  call();"));
-    let is_it = |name: &str| name.starts_with("void app::at_line<") && name.ends_with(&from);
+    let is_it = |name: &str| name.starts_with("app::at_line<") && name.ends_with(&from);
     let mut flows = physical.iter();
     assert!(flows.any(|flow| is_it(&flow.0) && flow.1 == "urIPCClosePhysMemHandleExp" && !flow.2), "{physical:?}");
     let event = drawn(&TestRun::of(ORDERS[0], Release::R2026_2, Adapter::V2).run());

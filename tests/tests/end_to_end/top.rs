@@ -154,7 +154,7 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
     screen.shows(&[&process["pid"].to_string(), &format!("{} calls, {errors} failed", process["calls"])]);
     screen.shows(&["memory 1 0 8 MiB", "pinned 8 MiB"]);
 
-    screen.press("3\r");
+    screen.press("1\r");
     // Escape is pressed when the finding is shown: in one read with the next key it would be Alt and that key.
     let place = format!("sharing.cpp:{}", apps::line_of("sharing.cpp", "second put"));
     screen.shows(&["error: double-put", &place, "Esc back"]);
@@ -191,7 +191,7 @@ fn a_wait_that_nobody_is_left_to_end_is_named_while_it_hangs() {
     let (mut program, input) = lingering(folder.path(), "never_signalled");
     let mut screen = Screen::of(folder.path(), 24, 110);
     screen.shows(&["running", "exited", "never-signalled"]);
-    screen.press("3\r");
+    screen.press("1\r");
     let line = format!("never_signalled.cpp:{}", apps::line_of("never_signalled.cpp", "event.wait()"));
     screen.shows(&["note: never-signalled", "urEventWait", "has exited", &line]);
     let held = run::urscope(&["holders", folder.path().to_str().expect("a path in UTF-8")]).stdout;

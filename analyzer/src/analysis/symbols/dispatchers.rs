@@ -112,6 +112,7 @@ impl Dispatchers {
             }
             found.extend(by_function.into_values().flat_map(|stacks| of_one_function(&stacks, &working)));
         }
+        found.extend(of_headers(processes, &found, &working));
         let kept = found.into_iter().take(KEPT);
         Self(kept.map(|(name, place)| Dispatcher { function: name.to_owned(), place: place.to_owned() }).collect())
     }
@@ -266,6 +267,36 @@ fn of_one_function<'f>(stacks: &BTreeSet<Vec<Step<'f>>>, working: &HashSet<Named
             }
         }
     }
+}
+
+/// The endings of files that hold what several sources need.
+pub(super) const HEADERS: [&str; 7] = [".h", ".hpp", ".hh", ".hxx", ".cuh", ".inl", ".ipp"];
+
+/// The other functions in headers with dispatchers that are called from outside of them. What helps in one call is
+/// mostly beside what helps in the others, and there may be only one caller of it.
+fn of_headers<'f>(
+    processes: &'f [Vec<Made>],
+    found: &HashSet<Named<'f>>,
+    working: &HashSet<Named<'f>>,
+) -> Vec<Named<'f>> {
+    let is_helper = |(_, source): &Named<'_>| HEADERS.iter().any(|ending| source.ends_with(ending));
+    let headers: HashSet<&str> =
+        found.iter().filter(|function| is_helper(function)).map(|(_, source)| *source).collect();
+    let mut helpers = Vec::new();
+    for made in processes.iter().flatten() {
+        let mut functions = made.frames.iter().map(named);
+        let mut inside = Vec::new();
+        let outside = functions.find(|function| {
+            let is_inside = found.contains(function) || headers.contains(function.1) && !working.contains(function);
+            inside.extend(is_inside.then_some(*function));
+            !is_inside
+        });
+        // One that works in the header is the place.
+        if outside.is_some_and(|function| !headers.contains(function.1)) {
+            helpers.extend(inside);
+        }
+    }
+    helpers
 }
 
 /// The place that at least three callers call, three times as many as all others, which are in other functions.

@@ -83,7 +83,7 @@ const IN_LAMBDA: &str = ", in a lambda";
 const A_LAMBDA: &str = "a lambda";
 
 /// The function to which a pointer to a lambda leads.
-const OF_POINTER: &str = "_FUN";
+pub(super) const OF_POINTER: &str = "_FUN";
 
 /// How the symbolizer names one that was inlined.
 const LAMBDA_IN: &str = "operator() in ";
@@ -124,8 +124,7 @@ impl Frame {
     /// Whether it is of the program, not of the runtime, of Python or of the headers of either.
     pub(super) fn is_of_program(&self) -> bool {
         let header = self.file.as_ref().is_some_and(|file| HEADERS.iter().any(|place| file.contains(place)));
-        let is_start = self.function.as_deref() == Some("_start");
-        !(is_of_runtime(&self.module) || header || is_start || self.is_of_static_cudart() || self.is_of_test_runner())
+        !(is_of_runtime(&self.module) || header || self.is_of_static_cudart() || self.is_of_test_runner())
     }
 
     /// Whether it is of the CUDA runtime that nvcc links statically. Its exported functions have names and no lines.

@@ -44,7 +44,7 @@ fn common(made: &[Made]) -> Vec<String> {
 fn is_named(frame: &Frame) -> bool {
     let name = frame.function.as_deref().unwrap_or_default();
     let is_lambda = name.contains("lambda") || name.starts_with("operator()") || name.starts_with('<');
-    !(name.is_empty() || name == "main" || is_lambda || frame.takes_function())
+    !(["", "main", "_start", "_FUN"].contains(&name) || is_lambda || frame.takes_function())
 }
 
 #[cfg(test)]

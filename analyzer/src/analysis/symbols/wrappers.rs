@@ -3,7 +3,11 @@
 //! A function that is short and calls at its beginning is one by itself ([`Frame::is_thin`]), whatever else ran. The
 //! calls of a run show others, and a person may name some.
 
-use super::{Dispatchers, dispatchers::is_of_library, frames::bare};
+use super::{
+    Dispatchers,
+    dispatchers::{HEADERS, is_of_library},
+    frames::{OF_POINTER, bare},
+};
 use crate::analysis::{Frame, Location, pattern::Pattern};
 
 /// Patterns of functions that are wrappers. `*` matches any text; a pattern without parameters matches every overload.
@@ -80,16 +84,13 @@ const THIN_IN_HEADER: (u64, u64) = (5, 10);
 /// Those of a function of Python, from its first statement on.
 const THIN_IN_PYTHON: (u64, u64) = (0, 6);
 
-/// The endings of files that hold what several sources need.
-const HEADERS: [&str; 7] = [".h", ".hpp", ".hh", ".hxx", ".cuh", ".inl", ".ipp"];
-
 /// Parts of the names of functions of the C++ library that call what they are given.
 const INVOKES: [&str; 5] = ["std::function<", "std::_Function_handler", "std::__invoke", "std::invoke", "std::thread"];
 
 impl Frame {
     /// Whether its function only passes a call on: it is short, and calls at its beginning. `outside` are the frames
-    /// from its caller up to the next one of the program. What a dispatcher calls is a task of the program, however
-    /// short it is.
+    /// from its caller up to the next one of the program. What a dispatcher or the main function of the same source
+    /// calls is a task of the program, however short it is.
     fn is_thin(&self, outside: &[Self]) -> bool {
         let (Some(caller), Some(within), Some(rest)) = (outside.last(), self.within, self.rest) else { return false };
         let is_below = |(to_call, to_end)| within <= to_call && within + u64::from(rest) <= to_end;
@@ -99,14 +100,22 @@ impl Frame {
         } else {
             is_below(THIN) || is_helper && is_below(THIN_IN_HEADER)
         };
-        let is_task = outside.iter().any(Self::invokes) || !self.is_in_header() && caller.takes_function();
+        let is_main = |name: &str| name == "<module>" || bare(name) == "main";
+        let name = caller.function.as_deref().unwrap_or_default();
+        let starts = name == "_start" || self.file == caller.file && is_main(name);
+        let is_task = starts
+            || self.takes_function()
+            || outside.iter().any(Self::invokes)
+            || !self.is_in_header() && caller.takes_function();
         is_short && !is_task
     }
 
     /// Whether it calls what it is given, on behalf of the C++ library or of Python's.
     fn invokes(&self) -> bool {
         let name = self.function.as_deref().unwrap_or_default();
-        self.is_of_python() && !self.is_of_program() || INVOKES.iter().any(|part| name.contains(part))
+        self.is_of_python() && !self.is_of_program()
+            || name == OF_POINTER
+            || INVOKES.iter().any(|part| name.contains(part))
     }
 
     /// Whether it is a function of Python.
@@ -211,8 +220,10 @@ mod tests {
     #[test]
     fn of_a_function_of_python_the_first_statement_counts() {
         let module = "<module> @ app.py:50 9 9";
-        assert_eq!(site(&["Gpu.free @ app.py:3 0 0", module]), "<module>, app.py:50, via Gpu.free (app.py:3)");
-        assert_eq!(site(&["open_the_shop @ app.py:3 1 0", module]), "open_the_shop, app.py:3");
+        let step = "step @ app.py:20 4 0";
+        assert_eq!(site(&["Gpu.free @ app.py:3 0 0", step, module]), "step, app.py:20, via Gpu.free (app.py:3)");
+        assert_eq!(site(&["Gpu.free @ gpu.py:3 0 0", module]), "<module>, app.py:50, via Gpu.free (gpu.py:3)");
+        assert_eq!(site(&["open_the_shop @ app.py:3 1 0", step, module]), "open_the_shop, app.py:3");
         let thread = "Thread.run @ /usr/lib/python3.11/threading.py:975 0 3";
         assert_eq!(site(&["work @ app.py:3 0 0", thread, module]), "work, app.py:3");
     }
@@ -224,6 +235,10 @@ mod tests {
         let invoked = "std::function<void ()>::operator()() const @ /usr/include/c++/12/bits/std_function.h:591 4 0";
         let run = "run(std::function<void ()> const&) @ run.hpp:9 8 3";
         assert_eq!(site(&["consumer @ app.cpp:20 2 4", invoked, run, "main @ app.cpp:50 0 0"]), "consumer, app.cpp:20");
+        // The main function of a source starts its tasks; a helper in a header is none.
+        assert_eq!(site(&["consumer @ app.cpp:20 2 4", "main @ app.cpp:50 9 9"]), "consumer, app.cpp:20");
+        let found = site(&["Gpu::free @ gpu.hpp:3 0 0", "main @ app.cpp:50 9 9"]);
+        assert_eq!(found, "main, app.cpp:50, via Gpu::free (gpu.hpp:3)");
         // A pointer to a function is called without a library between.
         let run = "run(void (*)(int)) @ run.hpp:9 8 3";
         assert_eq!(site(&["consumer @ app.cpp:20 2 4", run, "main @ app.cpp:50 0 0"]), "consumer, app.cpp:20");

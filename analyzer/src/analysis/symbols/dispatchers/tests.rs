@@ -34,6 +34,7 @@ const ALLOCATE: Function = Function::urUSMDeviceAlloc;
 const FREE: Function = Function::urUSMFree;
 const GET: Function = Function::urIPCGetMemHandleExp;
 const PUT: Function = Function::urIPCPutMemHandleExp;
+const OPEN: Function = Function::urIPCOpenMemHandleExp;
 
 /// The place of a call, as all answers show it, with the dispatchers of these processes.
 fn place(processes: &[Vec<Made>], frames: &str) -> String {
@@ -139,6 +140,17 @@ fn functions_without_lines_and_addresses_without_names_are_compared_too() {
     assert_eq!(place(&[frees(&[one, two])], two), "step");
     let (one, two) = ("0x10 < 0x20 < 0x50", "0x10 < 0x30 < 0x50");
     assert_eq!(place(&[frees(&[one, two])], two), "0x30 in app");
+}
+
+#[test]
+fn helpers_stand_beside_each_other_in_a_header() {
+    let (one, two) = ("Gpu::free gpu.hpp:3 < step app.cpp:20", "Gpu::free gpu.hpp:3 < step app.cpp:30");
+    let open = "Gpu::open gpu.hpp:9 < Gpu::map gpu.hpp:12 < step app.cpp:10";
+    let mut run = frees(&[one, two]);
+    run.push(made(OPEN, open));
+    assert_eq!(place(&[run], open), "step, app.cpp:10");
+    // There is nothing to compare it with.
+    assert_eq!(place(&[vec![made(OPEN, open)]], open), "Gpu::open, gpu.hpp:9");
 }
 
 #[test]
