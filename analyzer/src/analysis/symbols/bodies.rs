@@ -153,7 +153,7 @@ impl<'a> Borrowed<'a> {
             rows.iter().skip(first).take_while(move |(address, ..)| address < end)
         });
         let lines: Vec<&Row> = lines.filter(|(address, ..)| !is_in(&inlined, *address)).collect();
-        let (file, line) = self.declared(&unit, &entry).unwrap_or_default();
+        let (file, line) = declared(&unit, &entry).unwrap_or_default();
         let file = file.or_else(|| lines.first().map(|(_, file, _)| *file));
         let of_file = lines.iter().filter(|(_, other, _)| Some(*other) == file).map(|(.., line)| *line);
         let calls = calls.iter().filter(|(other, _)| *other == file).filter_map(|(_, line)| (*line)?.try_into().ok());
@@ -161,22 +161,22 @@ impl<'a> Borrowed<'a> {
         let first = line.or_else(|| all.iter().min().copied())?;
         Some(Body { first, last: all.into_iter().max().unwrap_or(first).max(first) })
     }
+}
 
-    /// The file and the line in which a function is declared.
-    fn declared(&self, unit: &Unit<Slice<'a>>, entry: &Entry<'a>) -> Option<(Option<u64>, Option<u32>)> {
-        let mut entry = entry.clone();
-        for _ in 0..REFERENCES {
-            if let Some(line) = number(&entry, constants::DW_AT_decl_line) {
-                return Some((number(&entry, constants::DW_AT_decl_file), u32::try_from(line).ok()));
-            }
-            let origin = [constants::DW_AT_abstract_origin, constants::DW_AT_specification];
-            let AttributeValue::UnitRef(next) = origin.into_iter().find_map(|name| entry.attr_value(name))? else {
-                return None;
-            };
-            entry = unit.entry(next).ok()?;
+/// The file and the line in which a function is declared.
+fn declared<'a>(unit: &Unit<Slice<'a>>, entry: &Entry<'a>) -> Option<(Option<u64>, Option<u32>)> {
+    let mut entry = entry.clone();
+    for _ in 0..REFERENCES {
+        if let Some(line) = number(&entry, constants::DW_AT_decl_line) {
+            return Some((number(&entry, constants::DW_AT_decl_file), u32::try_from(line).ok()));
         }
-        None
+        let origin = [constants::DW_AT_abstract_origin, constants::DW_AT_specification];
+        let AttributeValue::UnitRef(next) = origin.into_iter().find_map(|name| entry.attr_value(name))? else {
+            return None;
+        };
+        entry = unit.entry(next).ok()?;
     }
+    None
 }
 
 fn number(entry: &Entry<'_>, name: addr2line::gimli::DwAt) -> Option<u64> {

@@ -419,7 +419,7 @@ mod tests {
             let mut found = finding();
             let places = places.iter().copied().map(u64::from).collect();
             let within = Some(u64::from(own) - 30);
-            found.process.stack = vec![Frame { places, within, ..frame("exchange", own) }, frame("main", 99)];
+            found.process.stack = vec![Frame { within, places, ..frame("exchange", own) }, frame("main", 99)];
             found
         };
         let (first, second) = (at(40, &[40, 50]), at(50, &[40, 50]));

@@ -186,7 +186,7 @@ mod tests {
         let (within, rest) = (number(), number());
         let (within, rest) = (within.map(u64::from), rest);
         let frame = Frame { within, rest, ..Frame::of(function, file, line.parse().unwrap()) };
-        if file.ends_with(".py") {
+        if file.rsplit('.').next() == Some("py") {
             Frame { module: file.into(), ..frame }
         } else {
             Frame { offset: "0x10".into(), ..frame }

@@ -147,9 +147,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
         PendingChange::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
         PendingChange::Open(pending) => {
             let Operation::Open(open) = operation else { return Changes::new() };
-            return opens::returned(tracker, place, open, (pending.export, pending.got), made, exit)
-                .into_iter()
-                .collect();
+            return opens::returned(tracker, place, open, pending, made, exit).into_iter().collect();
         }
         PendingChange::Ask(support) if success => {
             return smallvec![Change::Support(Support { value: answer.value, ..*support })];

@@ -80,11 +80,12 @@ pub(super) fn returned(
     tracker: &mut Tracker,
     place: Place,
     open: &Open,
-    (export, got): (Option<ExportId>, Option<Place>),
+    pending: &PendingOpen,
     made: Option<u64>,
     exit: &Returned,
 ) -> Option<Change> {
-    let answer = &exit.answer;
+    let (answer, PendingOpen { export, got, .. }) = (&exit.answer, pending);
+    let (export, got) = (*export, *got);
     if let Some((export, byte)) = export.zip(answer.overwritten) {
         tracker.exports.overwrite(export, Overwriting { opened: place, returned: exit.time, byte, again: false });
     }
