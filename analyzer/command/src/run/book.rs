@@ -196,7 +196,7 @@ impl Book {
     }
 
     /// Notes what a look has shown.
-    pub(super) fn note_looked(&mut self, Looked { key, own, executable, kind }: Looked) {
+    pub(super) fn note_looked(&mut self, Looked { key, own, executable, kind, loaded }: Looked) {
         let path = executable.to_string_lossy().into_owned();
         let name = process_name(&path, key.0, None);
         match kind {
@@ -210,6 +210,7 @@ impl Book {
                 self.running.entry(key).and_modify(|process| process.program = Some(program));
             }
             Kind::Preloaded => {}
+            Kind::Opened => self.seen.opened = Some(format!("{name} loaded {loaded}")),
             Kind::Traced | Kind::Untraced => {
                 self.looked.insert((own, key.1), (kind, name));
                 // Its end is no longer one before its first call.
