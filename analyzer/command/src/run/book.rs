@@ -50,6 +50,8 @@ struct Running {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Woken {
     pub(super) is_stopped: bool,
+    /// Nothing did, but the time was over.
+    pub(super) is_timeout: bool,
     /// The process whose end it was, and when it had ended at the latest.
     ended: Option<(Key, u64)>,
 }
@@ -124,13 +126,18 @@ impl Book {
         let timeout = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
         let before = Scheduled::now();
         match poll(&mut waits, Some(&timeout)) {
+            Ok(0) => Woken { is_timeout: true, ..Woken::default() },
             Ok(_) => {
                 let at = now() - Scheduled::now().zip(before).map_or(0, |(now, before)| now.delay_since(before));
                 let is_stopped = waits.first().is_some_and(is_ready);
                 let ended = ends.iter().zip(waits.iter().skip(1)).find(|(_, wait)| is_ready(wait));
                 // What else is ready may have woken this thread before.
                 let is_only = waits.iter().filter(|wait| is_ready(wait)).count() == 1;
-                Woken { is_stopped, ended: ended.filter(|_| is_only).map(|((key, _), _)| (*key, at)) }
+                Woken {
+                    is_stopped,
+                    is_timeout: false,
+                    ended: ended.filter(|_| is_only).map(|((key, _), _)| (*key, at)),
+                }
             }
             Err(Errno::INTR) => Woken::default(),
             Err(_) => {

@@ -28,6 +28,10 @@ const LOOK_AFTER: Duration = Duration::from_millis(10);
 /// How long it is at most from one look to the next, while no process begins on the machine.
 const LOOK_WITHIN: Duration = Duration::from_millis(500);
 
+/// How long it is at most until it is asked again whether one has begun. So a run that only waits takes a tenth of the
+/// processor time that looks each time would take.
+const ASK_WITHIN: Duration = Duration::from_millis(100);
+
 /// The minimum ratio of a pause to the processor time of the look before it. What others took meanwhile, on a busy
 /// machine, does not count.
 const PAUSE: u32 = 20;
@@ -82,6 +86,8 @@ pub(super) struct Looks {
     /// When the next look is due, at the earliest and at the latest.
     next: Instant,
     latest: Instant,
+    /// How long it is until it is asked again whether a process has begun.
+    pause: Duration,
     /// The process of the machine that began last, at the last look.
     newest: Option<u32>,
 }
@@ -93,7 +99,7 @@ impl Looks {
         let state = fs::read(&real).ok().and_then(|bytes| state_in(&bytes));
         let library = real.file_name()?.to_owned();
         let next = Instant::now() + LOOK_AFTER;
-        Some(Self { library, state, known: HashMap::new(), next, latest: next, newest: None })
+        Some(Self { library, state, known: HashMap::new(), next, latest: next, pause: LOOK_AFTER, newest: None })
     }
 
     /// How long it is until the next look.
@@ -101,21 +107,30 @@ impl Looks {
         self.next.saturating_duration_since(Instant::now())
     }
 
+    /// Whether there is nothing to look at, because no process has begun on the machine since the last look.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        let now = Instant::now();
+        let is_quiet = now < self.latest && self.newest.is_some() && newest_process() == self.newest;
+        if is_quiet {
+            self.pause = (self.pause * 2).min(ASK_WITHIN);
+            self.next = now + self.pause;
+        }
+        is_quiet
+    }
+
     /// Looks, if that is due: the processes whose kind has become known since the last look.
     pub(super) fn look(&mut self) -> Vec<Looked> {
-        let now = Instant::now();
-        if now < self.next {
+        if Instant::now() < self.next {
             return Vec::new();
         }
         let newest = newest_process();
-        if newest.is_some() && newest == self.newest && now < self.latest {
-            self.next = now + LOOK_AFTER;
-            return Vec::new();
+        if newest != self.newest {
+            self.pause = LOOK_AFTER;
         }
         self.newest = newest;
         let began = processor_time();
         let found = numbers_below(process::id()).into_iter().filter_map(|pid| self.look_at(pid)).collect();
-        self.next = Instant::now() + (processor_time().saturating_sub(began) * PAUSE).max(LOOK_AFTER);
+        self.next = Instant::now() + (processor_time().saturating_sub(began) * PAUSE).max(self.pause);
         self.latest = self.next + LOOK_WITHIN;
         found
     }
