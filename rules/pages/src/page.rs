@@ -7,6 +7,9 @@ use urscope_rules::{Rule, Severity, catalog::RULES};
 /// The heads of all files in the catalogue, by their names.
 const HEADS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/heads.rs"));
 
+/// The parts of a page that `docs/rules.md` leaves to `urscope explain`.
+const ONLY_EXPLAINED: [&str; 3] = ["Example", "Bad trace", "Good trace"];
+
 /// The documentation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -56,14 +59,8 @@ pub fn rules_md() -> String {
     let mut text = String::from(
         "# The rules of urscope\n\n\
          Made from the heads of the rules' files in `rules/src/catalog`; `BLESS=1 cargo test -p urscope-rule-pages` renews it.\n\
-         The traces are scenarios (`rules/pages/src/scenario` describes the language). The tests play each of them: the bad one\n\
-         yields its rule, the good one nothing. The examples are SYCL, and a test compiles them.\n\n",
-    );
-    let _ = write!(
-        text,
-        "{}\n\n\
+         `urscope explain RULE` also shows an example, wrong and fixed, for SYCL and often for CUDA, and a trace of each.\n\n\
          | rule | severity | reports at | violation |\n|---|---|---|---|\n",
-        Page::GIVEN
     );
     for rule in RULES {
         let when = format!("{:?}", rule.when).to_lowercase();
@@ -77,7 +74,14 @@ pub fn rules_md() -> String {
     for rule in RULES {
         let page = Page::of(rule).text;
         let _ = writeln!(text, "\n## {}\n", rule.code);
+        let mut is_left_out = false;
         for line in page.lines() {
+            if let Some(heading) = line.strip_prefix("# ") {
+                is_left_out = ONLY_EXPLAINED.contains(&heading);
+            }
+            if is_left_out {
+                continue;
+            }
             let deeper = if line.starts_with("# ") { "##" } else { "" };
             let _ = writeln!(text, "{deeper}{line}");
         }
