@@ -8,7 +8,7 @@ use urscope_rules::{Rule, Severity, catalog::RULES};
 const HEADS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/heads.rs"));
 
 /// The parts of a page that `docs/rules.md` leaves to `urscope explain`.
-const ONLY_EXPLAINED: [&str; 3] = ["Example", "Bad trace", "Good trace"];
+const ONLY_EXPLAINED: [&str; 4] = ["Why it is bad", "Example", "Bad trace", "Good trace"];
 
 /// The documentation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn rules_md() -> String {
     let mut text = String::from(
         "# The rules of urscope\n\n\
          Made from the heads of the rules' files in `rules/src/catalog`; `BLESS=1 cargo test -p urscope-rule-pages` renews it.\n\
-         `urscope explain RULE` also shows an example, wrong and fixed, for SYCL and often for CUDA, and a trace of each.\n\n\
+         `urscope explain RULE` also says why it is bad and when it is less severe, and shows an example, wrong and fixed.\n\n\
          | rule | severity | reports at | violation |\n|---|---|---|---|\n",
     );
     for rule in RULES {

@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, fs, path::Path, process::Command};
 use urscope_tests::{files_with, repository};
 
 mod block;
+mod claims;
 mod commands;
 
 /// The documents outside of `docs/` that name files of the repository, with the path from the root or from the
