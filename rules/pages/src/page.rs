@@ -74,7 +74,7 @@ pub fn rules_md() -> String {
     for rule in RULES {
         let page = Page::of(rule).text;
         let _ = writeln!(text, "\n## {}\n", rule.code);
-        let mut is_left_out = false;
+        let (mut is_left_out, mut is_behind_heading) = (false, false);
         for line in page.lines() {
             if let Some(heading) = line.strip_prefix("# ") {
                 is_left_out = ONLY_EXPLAINED.contains(&heading);
@@ -82,8 +82,18 @@ pub fn rules_md() -> String {
             if is_left_out {
                 continue;
             }
-            let deeper = if line.starts_with("# ") { "##" } else { "" };
-            let _ = writeln!(text, "{deeper}{line}");
+            match line.strip_prefix("# ") {
+                Some("What it does") => is_behind_heading = true,
+                Some(heading) => {
+                    let _ = write!(text, "**{heading}:** ");
+                    is_behind_heading = true;
+                }
+                None if is_behind_heading && line.is_empty() => {}
+                None => {
+                    is_behind_heading = false;
+                    let _ = writeln!(text, "{line}");
+                }
+            }
         }
     }
     text

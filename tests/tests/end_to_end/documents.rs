@@ -75,6 +75,29 @@ fn the_readme_is_short() {
     assert!((300..=900).contains(&words), "README.md has {words} words, as `wc -w` counts them");
 }
 
+/// Each leads a kind of user from the installation to a fixed program.
+#[test]
+fn the_pages_for_kinds_of_users_are_short() {
+    let first = |page: &String| page == "docs/tutorial.md" || page.starts_with("docs/start-");
+    let lengths: Vec<(String, usize)> = pages()
+        .into_iter()
+        .filter(first)
+        .map(|page| {
+            let words = read(&repository().join(&page)).split_whitespace().count();
+            (page, words)
+        })
+        .collect();
+    assert!(lengths.len() == 5 && lengths.iter().all(|(_, words)| *words <= 900), "{lengths:?}");
+}
+
+/// What is said twice goes.
+#[test]
+fn all_pages_together_can_be_read() {
+    let all = pages().into_iter().chain(["README.md".to_owned()]);
+    let words: usize = all.map(|page| prose(&read(&repository().join(page))).split_whitespace().count()).sum();
+    assert!(words <= 40_000, "README.md and docs/ have {words} words outside of blocks of code");
+}
+
 /// Whoever opens the README finds every page from there.
 #[test]
 fn the_readme_leads_to_every_page() {
