@@ -40,8 +40,6 @@ def wheel(folder, number):
     for name, content in files:
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
         record += f"{name},sha256={digest},{len(content)}\n"
-    # The folder itself, so that an uninstall takes what others have compiled in it, too: pytest compiles plugins under names of its own.
-    record += "urscope,,\n"
     files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode()))
 
     path = folder / f"urscope-{number}-{TAG}.whl"

@@ -71,7 +71,8 @@ fn sentences(text: &str) -> Vec<String> {
         }
     }
     let ends = blocks.iter().flat_map(|block| block.split_inclusive(". "));
-    ends.map(|sentence| sentence.trim().to_owned()).filter(|sentence| !sentence.is_empty()).collect()
+    let words = |sentence: &str| sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    ends.map(words).filter(|sentence| !sentence.is_empty()).collect()
 }
 
 #[test]
