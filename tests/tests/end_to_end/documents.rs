@@ -95,7 +95,7 @@ fn the_pages_for_kinds_of_users_are_short() {
 fn all_pages_together_can_be_read() {
     let all = pages().into_iter().chain(["README.md".to_owned()]);
     let words: usize = all.map(|page| prose(&read(&repository().join(page))).split_whitespace().count()).sum();
-    assert!(words <= 40_000, "README.md and docs/ have {words} words outside of blocks of code");
+    assert!(words <= 41_000, "README.md and docs/ have {words} words outside of blocks of code");
 }
 
 /// Whoever opens the README finds every page from there.
