@@ -13,7 +13,8 @@ const EXAMPLES: [(&str, &str, [&str; 2]); 4] = [
     ("use-after-put", "warning", ["received.map().close()", "ipc::close(ipc::open("]),
 ];
 
-/// Those that are right with the argument `right`: the file, what is found otherwise, and a text of the line where it is.
+/// Those that are right with the argument `right`: the file, what is found otherwise, and a text of the line where it
+/// is.
 const OTHERS: [(&str, &str, &str, &str); 3] = [
     ("ranks", "ranks.cpp", "freed-while-open", "if (!right) sycl::free(memory, gpu);"),
     ("cuda", "cuda.c", "freed-while-open", "if (!right) check(cuMemFree_v2(memory)"),

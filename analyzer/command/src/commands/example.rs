@@ -19,10 +19,10 @@ use crate::shell::quoted;
 
 /// Show, write or run a small program, most with one mistake.
 ///
-/// The programs share memory of a GPU between processes: through SYCL, the CUDA driver or Level Zero. The first lines of
-/// each say what is wrong in it, and how to fix it. Those in Python need dpctl: `pip install 'urscope[dpctl]'`. Those in
-/// C++ need a C++ compiler, such as g++, and the headers of a SYCL runtime of release 2026.2 or later, which come with
-/// dpctl, too. Those in C need a C compiler alone.
+/// The programs share memory of a GPU between processes: through SYCL, the CUDA driver or Level Zero. The first lines
+/// of each say what is wrong in it, and how to fix it. Those in Python need dpctl: `pip install 'urscope[dpctl]'`.
+/// Those in C++ need a C++ compiler, such as g++, and the headers of a SYCL runtime of release 2026.2 or later, which
+/// come with dpctl, too. Those in C need a C compiler alone.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope example                             the programs\n  \
@@ -35,7 +35,8 @@ pub(crate) struct ExampleArguments {
     #[arg(value_name = "NAME", value_parser = Names(names), hide_possible_values = true)]
     name: Option<String>,
 
-    /// The argument of the program: with `right`, the one for ranks, that of CUDA and that of Level Zero make no mistake.
+    /// The argument of the program: with `right`, the one for ranks, that of CUDA and that of Level Zero make no
+    /// mistake.
     #[arg(value_name = "ARGUMENT")]
     argument: Option<String>,
 
@@ -183,15 +184,12 @@ pub(crate) fn example(arguments: &ExampleArguments, interpreter: Option<&Path>) 
         Language::C => Some(compilation_of_c(&file, example.device)?),
     };
     let mut command: Vec<String> = ["run", "--device", example.device, "--"].map(str::to_owned).into();
-    let folder = match &compile {
-        Some((_, program)) => {
-            command.push(Path::new(".").join(program).display().to_string());
-            None
-        }
-        None => {
-            command.extend([interpreter, &file].map(|word| word.display().to_string()));
-            package_folder(interpreter)
-        }
+    let folder = if let Some((_, program)) = &compile {
+        command.push(Path::new(".").join(program).display().to_string());
+        None
+    } else {
+        command.extend([interpreter, &file].map(|word| word.display().to_string()));
+        package_folder(interpreter)
     };
     command.extend(arguments.argument.clone());
     let path = folder.as_deref().map(|folder| format!("PYTHONPATH={} ", quoted(folder))).unwrap_or_default();
@@ -343,7 +341,7 @@ mod tests {
     fn each_example_says_what_is_wrong() {
         for example in all() {
             let file = example.name.replace('-', "_");
-            assert!(!example.title().is_empty() && (Rule::named(example.name).is_some() != !example.title.is_empty()));
+            assert!(!example.title().is_empty() && Rule::named(example.name).is_some() == example.title.is_empty());
             for (language, text) in example.texts {
                 let has_mistake = example.name != "clean";
                 let begins =

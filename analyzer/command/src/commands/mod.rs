@@ -35,8 +35,8 @@ use crate::{doctor::probe, profile::Profile, program::NoProgram};
 /// Finds errors of programs that share GPU memory and events between processes.
 ///
 /// urscope records how unmodified programs share memory and events through SYCL's Unified Runtime, Level Zero and the
-/// CUDA driver, in one trace per process that Perfetto can open. It analyzes all processes of a run together, and finds handles and mappings that are leaked, closed twice,
-/// or freed while another process has them open.
+/// CUDA driver, in one trace per process that Perfetto can open. It analyzes all processes of a run together, and finds
+/// handles and mappings that are leaked, closed twice, or freed while another process has them open.
 #[derive(Debug, Parser)]
 #[command(
     name = "urscope",

@@ -32,8 +32,8 @@ pub(super) fn failure(libraries: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// Why a library cannot be preloaded; `None` if it can be. With a C library older than 2.34, urscope's finds `dlsym` only
-/// if it is loaded at the start of a process. It is named by its folder, because spaces divide LD_PRELOAD.
+/// Why a library cannot be preloaded; `None` if it can be. With a C library older than 2.34, urscope's finds `dlsym`
+/// only if it is loaded at the start of a process. It is named by its folder, because spaces divide LD_PRELOAD.
 pub(super) fn preload_failure(library: &Path) -> Option<String> {
     let (folder, name) = (library.parent()?, library.file_name()?);
     let mut preloaded = OsString::from("./");
