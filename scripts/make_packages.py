@@ -144,9 +144,10 @@ Recommends: python3 (>= 3.10)
 Section: devel
 Priority: optional
 Description: {SUMMARY}
- urscope records the calls of the Unified Runtime's IPC extension in all
- processes of a run, and judges them together. Programs are not rebuilt, and
- no GPU is needed.
+ urscope records the calls by which processes share memory and events, through
+ SYCL's Unified Runtime, Level Zero and the CUDA driver, and judges those of all
+ processes together. Programs are not rebuilt. Without a GPU they run on a
+ software device, but for programs of the CUDA runtime.
 """
     sums = "".join(f"{hashlib.md5(content).hexdigest()}  {name[2:]}\n" for name, content in contents)
     yield ".", 0o755, None

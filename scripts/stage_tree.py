@@ -16,7 +16,7 @@ COMMAND = "urscope"
 LIBRARIES = ("liburscope.so", "liburscope_cuda.so", "liburscope_ipc.so", "libze_loader.so")
 #: The software device under the names of a loader, as links. A program that is to find it has this folder in LD_LIBRARY_PATH.
 DEVICE_LINKS = {f"lib/urscope/device/{name}": "../libze_loader.so" for name in ("libze_loader.so", "libze_loader.so.1")}
-SUMMARY = "Finds mistakes in how SYCL programs share GPU memory between processes"
+SUMMARY = "Finds mistakes in how programs share GPU memory and events between processes"
 #: Where each shell looks for completions, below `share`.
 COMPLETIONS = {
     "bash": "bash-completion/completions/urscope",
@@ -55,7 +55,7 @@ def metadata(number):
 Metadata-Version: 2.4
 Name: urscope
 Version: {number}
-Summary: {SUMMARY}, and shares it from Python
+Summary: {SUMMARY}, and shares memory from Python
 License-Expression: Apache-2.0 OR MIT
 License-File: LICENSE-APACHE
 License-File: LICENSE-MIT

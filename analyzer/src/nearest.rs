@@ -2,14 +2,19 @@
 
 use urscope_rules::catalog::RULES;
 
-/// The rule names that are most similar to `name`, the best first: at least one and at most three.
-pub(crate) fn nearest(name: &str) -> Vec<&'static str> {
+/// What to say of an unknown name: the rules whose names are similar to it, the best first and at most three, as part
+/// of a message. Empty if there is none.
+pub(crate) fn suggestion(name: &str) -> String {
+    let near = nearest(name).join(", ");
+    if near.is_empty() { near } else { format!(" (did you mean {near}?)") }
+}
+
+fn nearest(name: &str) -> Vec<&'static str> {
     let name: String = name.chars().take(LONGEST).collect::<String>().to_lowercase();
     let mut ranked: Vec<(f64, &str)> =
         RULES.iter().map(|rule| (strsim::jaro_winkler(&name, rule.code), rule.code)).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let near = ranked.iter().filter(|(likeness, _)| *likeness > NEAR).count().clamp(1, 3);
-    ranked.into_iter().take(near).map(|(_, code)| code).collect()
+    ranked.into_iter().filter(|(likeness, _)| *likeness > NEAR).take(3).map(|(_, code)| code).collect()
 }
 
 /// The Jaro-Winkler similarity above which a name is suggested.
@@ -27,6 +32,9 @@ mod tests {
         assert_eq!(nearest("doubleput").first(), Some(&"double-put"));
         assert_eq!(nearest("leaked-handles").first(), Some(&"leaked-handle"));
         assert_eq!(nearest("FREED-WHILE-OPEN").first(), Some(&"freed-while-open"));
-        assert_eq!(nearest("").len(), 1);
+        assert_eq!(suggestion("double_putt"), " (did you mean double-put?)");
+        for nothing in ["", "nonsense", "memory", "x"] {
+            assert_eq!(suggestion(nothing), "", "{nothing}");
+        }
     }
 }

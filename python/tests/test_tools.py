@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,7 @@ import unittest
 from pathlib import Path
 
 import urscope
+from urscope._command import command_path
 
 HERE = Path(__file__).parent
 
@@ -116,6 +118,19 @@ class Tools(unittest.TestCase):
     def test_without_dpctl_the_tools_work(self):
         program = "import sys; sys.modules['dpctl'] = None; import urscope; print(urscope.check)"
         self.assertEqual(run("-c", program).returncode, 0)
+
+    def test_pytest_leaves_nothing_compiled_in_the_package(self):
+        package = self.folder / "site/urscope"
+        shutil.copytree(HERE.parent / "urscope", package, ignore=shutil.ignore_patterns("__pycache__"))
+        (package / "native").symlink_to(command_path().parent)
+        environment = {**os.environ, "PYTHONPATH": f"{package.parent}:{os.environ['PYTHONPATH']}"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        tests = ["-m", "pytest", "-p", "urscope.pytest_plugin", "-p", "no:cacheprovider", "-q"]
+        ended = run(*tests, cwd=self.folder, env=environment)
+        self.assertEqual(ended.returncode, 5, ended.stdout + ended.stderr)  # there is no test
+        compiled = [path.name for path in package.glob("__pycache__/*.pyc")]
+        self.assertTrue(compiled)
+        self.assertFalse([name for name in compiled if "-pytest-" in name])
 
     def test_pytest_fails_a_test_with_its_finding(self):
         (self.folder / "test_it.py").write_text(TESTS)

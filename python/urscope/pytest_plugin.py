@@ -7,6 +7,7 @@ pytest-xdist. Fixtures of a larger scope are made once for each test.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -41,6 +42,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Sender(config, Path(to_file)))
     elif config.getoption("--urscope") and not _is_xdist_controller(config):
         config.pluginmanager.register(_Runner(config))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Removes what pytest has compiled of this package, under names of its own: pip would leave it behind at an uninstall."""
+    if config.getoption("--urscope-reports-to") is not None:
+        return
+    for compiled in Path(__file__).parent.glob("__pycache__/*-pytest-*.pyc"):
+        with contextlib.suppress(OSError):
+            compiled.unlink()
 
 
 def _is_xdist_controller(config: pytest.Config) -> bool:

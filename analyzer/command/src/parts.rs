@@ -76,6 +76,15 @@ pub(crate) fn cuda() -> Result<PathBuf, Missing> {
     find(&CUDA, &folder())
 }
 
+/// The folder of the Python package in the tree, or in a checkout. In a wheel, the package is where Python finds it.
+pub(crate) fn python() -> Option<PathBuf> {
+    let libraries = library().ok()?;
+    let libraries = libraries.parent()?;
+    let mut places = [libraries.join("python"), libraries.join("../../python")].into_iter();
+    let found = places.find(|place| place.join("urscope/__init__.py").is_file())?;
+    Some(found.canonicalize().unwrap_or(found))
+}
+
 /// The directory of the command. The kernel names the executable without symbolic links.
 fn folder() -> PathBuf {
     env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_path_buf)).unwrap_or_default()

@@ -11,16 +11,12 @@ use std::fmt::Write as _;
 use urscope_rule_pages::Page;
 use urscope_rules::{Rule, catalog::RULES};
 
-use crate::nearest::nearest;
+use crate::nearest::suggestion;
 use crate::report::{Paint, wrapped};
 
 /// The error for a name that no rule has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no rule is named {:?}; did you mean {}? `urscope explain` lists all",
-    crate::plain::plain(name),
-    nearest(name).join(", ")
-)]
+#[error("no rule is named {:?}{}; `urscope explain` lists all", crate::plain::plain(name), suggestion(name))]
 pub struct UnknownRule {
     /// The name.
     pub name: String,

@@ -63,14 +63,24 @@ functions! {
     ) {
         find(name, to, version, flags, Some(status).filter(|status| status.check().is_ok()))
     }
+    3000 "cuGetExportTable" cuGetExportTable(table: Out<*const ()>, _id: In<[u8; 16]>) {
+        table.write(ptr::null())?;
+        tell("cuGetExportTable", "its tables are not documented, and the CUDA runtime (libcudart) does not start without them");
+        Err(Code::NOT_FOUND)
+    }
 }
 
-/// Says once on stderr what this library does not do, and returns `NOT_SUPPORTED`.
-fn refuse(name: &'static str) -> Outcome {
+/// Says once on stderr that this library refuses a function, and why.
+fn tell(name: &'static str, why: &str) {
     static SAID: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     if SAID.lock().insert(name) {
-        eprintln!("urscope's stand-in for the CUDA driver: {name} is refused, because it runs no kernels");
+        eprintln!("urscope's stand-in for the CUDA driver: {name} is refused: {why}");
     }
+}
+
+/// Refuses what needs kernels.
+fn refuse(name: &'static str) -> Outcome {
+    tell(name, "it runs no kernels");
     Err(Code::NOT_SUPPORTED)
 }
 

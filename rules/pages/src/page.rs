@@ -7,6 +7,9 @@ use urscope_rules::{Rule, Severity, catalog::RULES};
 /// The heads of all files in the catalogue, by their names.
 const HEADS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/heads.rs"));
 
+/// The parts of a page that `docs/rules.md` leaves to `urscope explain`.
+const ONLY_EXPLAINED: [&str; 4] = ["Why it is bad", "Example", "Bad trace", "Good trace"];
+
 /// The documentation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -66,14 +69,8 @@ pub fn rules_md() -> String {
     let mut text = String::from(
         "# The rules of urscope\n\n\
          Made from the heads of the rules' files in `rules/src/catalog`; `BLESS=1 cargo test -p urscope-rule-pages` renews it.\n\
-         The traces are scenarios (`rules/pages/src/scenario` describes the language). The tests play each of them: the bad one\n\
-         yields its rule, the good one nothing. The examples are SYCL, and a test compiles them.\n\n",
-    );
-    let _ = write!(
-        text,
-        "{}\n\n\
+         `urscope explain RULE` also says why it is bad and when it is less severe, and shows an example, wrong and fixed.\n\n\
          | rule | severity | reports at | violation |\n|---|---|---|---|\n",
-        Page::GIVEN
     );
     for rule in RULES {
         let when = format!("{:?}", rule.when).to_lowercase();
@@ -87,9 +84,26 @@ pub fn rules_md() -> String {
     for rule in RULES {
         let page = Page::of(rule).text;
         let _ = writeln!(text, "\n## {}\n", rule.code);
+        let (mut is_left_out, mut is_behind_heading) = (false, false);
         for line in page.lines() {
-            let deeper = if line.starts_with("# ") { "##" } else { "" };
-            let _ = writeln!(text, "{deeper}{line}");
+            if let Some(heading) = line.strip_prefix("# ") {
+                is_left_out = ONLY_EXPLAINED.contains(&heading);
+            }
+            if is_left_out {
+                continue;
+            }
+            match line.strip_prefix("# ") {
+                Some("What it does") => is_behind_heading = true,
+                Some(heading) => {
+                    let _ = write!(text, "**{heading}:** ");
+                    is_behind_heading = true;
+                }
+                None if is_behind_heading && line.is_empty() => {}
+                None => {
+                    is_behind_heading = false;
+                    let _ = writeln!(text, "{line}");
+                }
+            }
         }
     }
     text

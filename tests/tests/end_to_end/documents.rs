@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, fs, path::Path, process::Command};
 use urscope_tests::{files_with, repository};
 
 mod block;
+mod claims;
 mod commands;
 
 /// The documents outside of `docs/` that name files of the repository, with the path from the root or from the
@@ -72,6 +73,29 @@ fn hand_written() -> Vec<String> {
 fn the_readme_is_short() {
     let words = read(&repository().join("README.md")).split_whitespace().count();
     assert!((300..=900).contains(&words), "README.md has {words} words, as `wc -w` counts them");
+}
+
+/// Each leads a kind of user from the installation to a fixed program.
+#[test]
+fn the_pages_for_kinds_of_users_are_short() {
+    let first = |page: &String| page == "docs/tutorial.md" || page.starts_with("docs/start-");
+    let lengths: Vec<(String, usize)> = pages()
+        .into_iter()
+        .filter(first)
+        .map(|page| {
+            let words = read(&repository().join(&page)).split_whitespace().count();
+            (page, words)
+        })
+        .collect();
+    assert!(lengths.len() == 5 && lengths.iter().all(|(_, words)| *words <= 900), "{lengths:?}");
+}
+
+/// What is said twice goes.
+#[test]
+fn all_pages_together_can_be_read() {
+    let all = pages().into_iter().chain(["README.md".to_owned()]);
+    let words: usize = all.map(|page| prose(&read(&repository().join(page))).split_whitespace().count()).sum();
+    assert!(words <= 41_000, "README.md and docs/ have {words} words outside of blocks of code");
 }
 
 /// Whoever opens the README finds every page from there.

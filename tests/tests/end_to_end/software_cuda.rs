@@ -1,7 +1,7 @@
 //! The software device as a CUDA driver answers as the driver does, and the programs that share through it are right in
 //! their data.
 
-use std::{fs, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
 use urscope_tests::{Outcome, Release, TestRun};
 
@@ -195,7 +195,7 @@ print("in a forked child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     let expected = "before cuInit 3\ncuInit 0 0 1\nwithout a context 201\ncuLaunchKernel 801 801\nno such name 0 1\n\
                     a later version 0 2\ncuIpcOpenMemHandle 0 True\ncuIpcOpenMemHandle_v2 0 True\nin a forked child 3\n";
     assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
-    let refused = "urscope's stand-in for the CUDA driver: cuLaunchKernel is refused, because it runs no kernels";
+    let refused = "urscope's stand-in for the CUDA driver: cuLaunchKernel is refused: it runs no kernels";
     assert_eq!(outcome.stderr.matches(refused).count(), 1, "{}", outcome.stderr);
 
     // libcudart does not start here: this program is for GPUs (docs/gpus.md).
@@ -250,15 +250,53 @@ print(cuda.cuMemAddressReserve(ctypes.byref(memory), ctypes.c_size_t(2 << 20), c
     assert_eq!(stderr.trim_end(), format!("ze_soft: {reason}"));
 }
 
-/// Of the headers of a newer release.
-#[test]
-fn what_is_declared_and_exported_is_what_the_headers_have() {
+/// The environment with a runtime and the headers of a newer release.
+fn cuda_runtime() -> PathBuf {
     const RELEASE: &str = "cuda-runtime-13.5.37";
     let root = urscope_tests::repository();
     let setup = Command::new(root.join("scripts/setup")).args(["--runtime", RELEASE]).output().unwrap();
     assert!(setup.status.success(), "{}", String::from_utf8_lossy(&setup.stderr));
     let python = fs::read_dir(root.join("target/runtime").join(RELEASE).join("lib")).unwrap().next().unwrap().unwrap();
-    let headers = python.path().join("site-packages/nvidia/cu13/include");
+    python.path().join("site-packages/nvidia/cu13")
+}
+
+/// NVIDIA's own libcudart.
+#[test]
+fn what_was_loaded_and_that_the_cuda_runtime_does_not_start_is_said() {
+    let library = cuda_runtime().join("lib/libcudart.so.13");
+    let script = "
+import ctypes, sys, time
+if sys.argv[1:]:
+    runtime = ctypes.CDLL(sys.argv[1])
+    print(runtime.cudaFree(None))
+else:
+    print(ctypes.CDLL('libcuda.so.1').cuInit(0))
+time.sleep(1)
+";
+    let run = || TestRun::of_program(Release::R2026_2.python()).on_cuda().arg("-c").arg(script);
+    let told = "urscope's stand-in for the CUDA driver: cuGetExportTable is refused: its tables are not documented, and the CUDA runtime \
+                (libcudart) does not start without them";
+    for (outcome, answer, loaded, is_told) in [
+        (run().run(), "0\n", "the software device as a CUDA driver", false),
+        (
+            run().arg(library).run(),
+            "500\n",
+            "the software device as a CUDA driver, on which the CUDA runtime (libcudart) does not start",
+            true,
+        ),
+    ] {
+        let report = outcome.report();
+        let reason = report.reason().unwrap_or_default();
+        assert!(reason.contains(&format!(" loaded {loaded}, and no call shared anything")), "{reason}");
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (2, answer), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().any(|line| line == told), is_told, "{}", outcome.stderr);
+    }
+}
+
+/// Of the headers of a newer release.
+#[test]
+fn what_is_declared_and_exported_is_what_the_headers_have() {
+    let (root, headers) = (urscope_tests::repository(), cuda_runtime().join("include"));
     let [api, types] = ["cuda.h", "cudaTypedefs.h"].map(|name| fs::read_to_string(headers.join(name)).unwrap());
     let is_name = |symbol: &str| api.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).any(|word| word == symbol);
     let mut rows = 0;

@@ -11,9 +11,10 @@ pub(crate) enum Device {
     /// The GPU of this machine.
     #[default]
     Native,
-    /// The software device of urscope, for Level Zero.
+    /// The software device of urscope, for programs of SYCL and of Level Zero.
     Software,
-    /// The software device of urscope, for CUDA. It runs no kernels.
+    /// The software device of urscope, for programs of the CUDA driver. It runs no kernels, and the CUDA runtime does
+    /// not start on it.
     SoftwareCuda,
 }
 

@@ -3,6 +3,7 @@
 //! They only hold data, so every module of the command may depend on them.
 
 mod choices;
+mod names;
 mod output;
 mod run;
 
@@ -15,6 +16,7 @@ use urscope_analyzer::{Exemptions, Options, Verdict, signals, sources::Sources};
 pub(crate) use choices::{
     Choice, Color, DIVISIONS, Device, FailOn, FileFormat, Format, PageFormat, PlainFormat, one_of,
 };
+pub(crate) use names::Names;
 pub(crate) use output::Output;
 pub(crate) use run::RunArguments;
 

@@ -1,5 +1,6 @@
-//! `urscope example`: small programs with one mistake each, to try urscope with.
+//! `urscope example`: small programs, most with one mistake, to try urscope with.
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -8,33 +9,42 @@ use std::{env, error::Error, fmt::Display, fs};
 use clap::Args;
 use urscope_rules::Rule;
 
+use crate::arguments::Names;
 use crate::doctor::{runtime, search};
 use crate::output::written;
+use crate::parts;
 use crate::program::Program;
 use crate::run::exit_code;
 use crate::shell::quoted;
 
-/// Show, write or run a small program with one mistake.
+/// Show, write or run a small program, most with one mistake.
 ///
-/// The programs share memory of a GPU between two processes through SYCL. Each makes one mistake that a rule finds; its
-/// first lines say which. Python needs dpctl: `pip install 'urscope[dpctl]'`. C++ needs a C++ compiler, such as g++,
-/// and the headers of a SYCL runtime of release 2026.2 or later, which come with dpctl, too.
+/// The programs share memory of a GPU between processes: through SYCL, the CUDA driver or Level Zero. The first lines
+/// of each say what is wrong in it, and how to fix it. Those in Python need dpctl: `pip install 'urscope[dpctl]'`.
+/// Those in C++ need a C++ compiler, such as g++, and the headers of a SYCL runtime of release 2026.2 or later, which
+/// come with dpctl, too. Those in C need a C compiler alone.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope example                             the programs\n  \
         urscope example --run freed-while-open      write freed_while_open.py here, and run it under urscope\n  \
-        urscope example freed-while-open --cpp      write freed_while_open.cpp here\n\n\
+        urscope example freed-while-open --cpp      write freed_while_open.cpp here\n  \
+        urscope example --run cuda right            run that for the CUDA driver without its mistake\n\n\
         Exit codes: 0 shown or written, 2 not written; of a run, those of urscope run.")]
 pub(crate) struct ExampleArguments {
-    /// The rule that finds the mistake. Without it, all programs are listed.
-    #[arg(value_name = "RULE")]
-    rule: Option<String>,
+    /// The name of a program. Without it, all are listed.
+    #[arg(value_name = "NAME", value_parser = Names(names), hide_possible_values = true)]
+    name: Option<String>,
+
+    /// The argument of the program: with `right`, the one for ranks, that of CUDA and that of Level Zero make no
+    /// mistake.
+    #[arg(value_name = "ARGUMENT")]
+    argument: Option<String>,
 
     /// Also run the program under urscope, on the software device.
-    #[arg(long, requires = "rule")]
+    #[arg(long, requires = "name")]
     run: bool,
 
-    /// The program in Python. This is the default.
+    /// The program in Python. This is the default where there is one.
     #[arg(long, conflicts_with = "cpp")]
     python: bool,
 
@@ -43,69 +53,166 @@ pub(crate) struct ExampleArguments {
     cpp: bool,
 }
 
-/// A program with a mistake.
+/// A language of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Python,
+    Cpp,
+    C,
+}
+
+impl Language {
+    const fn ending(self) -> &'static str {
+        match self {
+            Self::Python => "py",
+            Self::Cpp => "cpp",
+            Self::C => "c",
+        }
+    }
+}
+
+/// A program.
 struct Example {
-    rule: &'static str,
-    python: &'static str,
-    cpp: &'static str,
+    /// The rule that finds its mistake, or what the program is.
+    name: &'static str,
+    /// What it is, of one that is not named by a rule.
+    title: &'static str,
+    /// The device that it runs on.
+    device: &'static str,
+    /// Its text in each language, the usual one first.
+    texts: &'static [(Language, &'static str)],
+}
+
+macro_rules! text {
+    ($language:ident $name:literal $ending:literal) => {
+        (Language::$language, include_str!(concat!("example/", $name, ".", $ending)))
+    };
 }
 
 macro_rules! examples {
-    ($($rule:literal: $name:literal,)*) => {
-        &[$(Example {
-            rule: $rule,
-            python: include_str!(concat!("example/", $name, ".py")),
-            cpp: include_str!(concat!("example/", $name, ".cpp")),
+    ($($name:literal $file:literal,)*) => {
+        [$(Example {
+            name: $name,
+            title: "",
+            device: "software",
+            texts: &[text!(Python $file "py"), text!(Cpp $file "cpp")],
         }),*]
     };
 }
 
-const EXAMPLES: &[Example] = examples! {
-    "freed-while-open": "freed_while_open",
-    "leaked-mapping": "leaked_mapping",
-    "use-after-free": "use_after_free",
-    "use-after-put": "use_after_put",
+/// Those that are named by a rule.
+const OF_RULES: [Example; 4] = examples! {
+    "freed-while-open" "freed_while_open",
+    "leaked-mapping" "leaked_mapping",
+    "use-after-free" "use_after_free",
+    "use-after-put" "use_after_put",
 };
+
+const OTHERS: [Example; 4] = [
+    Example {
+        name: "clean",
+        title: "a program without a mistake",
+        device: "software",
+        texts: &[text!(Python "clean" "py"), text!(Cpp "clean" "cpp")],
+    },
+    Example {
+        name: "ranks",
+        title: "ranks of MPI or Slurm, or processes by fork: memory is freed while others have it open",
+        device: "software",
+        texts: &[text!(Cpp "ranks" "cpp")],
+    },
+    Example {
+        name: "cuda",
+        title: "the CUDA driver: memory is freed while another process has it open",
+        device: "software-cuda",
+        texts: &[text!(C "cuda" "c")],
+    },
+    Example {
+        name: "level-zero",
+        title: "Level Zero: a mapping is closed twice",
+        device: "software",
+        texts: &[text!(C "level_zero" "c")],
+    },
+];
+
+fn all() -> impl Iterator<Item = &'static Example> {
+    OF_RULES.iter().chain(&OTHERS)
+}
+
+fn names() -> Vec<&'static str> {
+    all().map(|example| example.name).collect()
+}
+
+impl Example {
+    /// The language that was asked for, or the usual one, and the text in it.
+    fn text(&self, arguments: &ExampleArguments) -> Result<(Language, &'static str), String> {
+        let wanted = |language| match language {
+            Language::Python => !arguments.cpp,
+            Language::Cpp => !arguments.python,
+            Language::C => !arguments.python && !arguments.cpp,
+        };
+        let found = self.texts.iter().find(|(language, _)| wanted(*language));
+        found.copied().ok_or_else(|| {
+            let others: Vec<_> = self.texts.iter().map(|(language, _)| format!("*.{}", language.ending())).collect();
+            format!("{} is not in this language, but as {}: leave out the option", self.name, others.join(", "))
+        })
+    }
+
+    fn title(&self) -> &'static str {
+        Rule::named(self.name).map_or(self.title, |rule| rule.title)
+    }
+}
 
 /// The options of the compiler, besides those that name directories.
 const OPTIONS: [&str; 4] = ["-std=c++17", "-g", "-O1", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"];
 
 /// Lists the programs, writes one, or runs it. The exit code of a run is that of `urscope run`.
 pub(crate) fn example(arguments: &ExampleArguments, interpreter: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
-    let Some(name) = &arguments.rule else {
+    let Some(name) = &arguments.name else {
         written(io::stdout().write_all(list().as_bytes()), "standard output cannot be written")?;
         return Ok(ExitCode::SUCCESS);
     };
-    let known = EXAMPLES.iter().find(|example| example.rule == name);
-    let Some(example) = known else {
-        let known: Vec<_> = EXAMPLES.iter().map(|example| example.rule).collect();
-        return Err(format!("there is no example of {name:?}; there are {}", known.join(", ")).into());
-    };
+    let known = all().find(|example| example.name == name);
+    let example = known.ok_or_else(|| format!("there is no example of {name:?}; there are {}", names().join(", ")))?;
     let interpreter = interpreter.unwrap_or(Path::new("python3"));
-    let (ending, text) = if arguments.cpp { ("cpp", example.cpp) } else { ("py", example.python) };
-    let file = PathBuf::from(format!("{}.{ending}", example.rule.replace('-', "_")));
+    let (language, text) = example.text(arguments)?;
+    let file = PathBuf::from(format!("{}.{}", example.name.replace('-', "_"), language.ending()));
     let is_new = write(&file, text)?;
-    let compile = if arguments.cpp { Some(compilation(&file, interpreter)?) } else { None };
-    let program = match &compile {
-        Some((_, program)) => vec![Path::new(".").join(program).display().to_string()],
-        None => vec![interpreter.display().to_string(), file.display().to_string()],
+    let compile = match language {
+        Language::Python => None,
+        Language::Cpp => Some(compilation(&file, interpreter)?),
+        Language::C => Some(compilation_of_c(&file, example.device)?),
     };
-    let run: Vec<String> =
-        ["run", "--device", "software", "--"].map(str::to_owned).into_iter().chain(program).collect();
+    let mut command: Vec<String> = ["run", "--device", example.device, "--"].map(str::to_owned).into();
+    let folder = if let Some((_, program)) = &compile {
+        command.push(Path::new(".").join(program).display().to_string());
+        None
+    } else {
+        command.extend([interpreter, &file].map(|word| word.display().to_string()));
+        package_folder(interpreter)
+    };
+    command.extend(arguments.argument.clone());
+    let path = folder.as_deref().map(|folder| format!("PYTHONPATH={} ", quoted(folder))).unwrap_or_default();
+    let shown = format!("{path}urscope {}", line(&command));
     if !arguments.run {
         let compile = compile.map_or_else(String::new, |(compile, _)| format!("$ {}\n", line(&compile)));
-        let said = format!("wrote {}; next:\n{compile}$ urscope {}\n", file.display(), line(&run));
+        let is_asked = arguments.argument.is_some() || !text.contains("\"right\"");
+        let right = if is_asked { String::new() } else { format!("$ {shown} right  # without the mistake\n") };
+        let said = format!("wrote {}; next:\n{compile}$ {shown}\n{right}", file.display());
         written(io::stdout().write_all(said.as_bytes()), "standard output cannot be written")?;
         return Ok(ExitCode::SUCCESS);
     }
     match compile {
         Some((compile, program)) if is_new || !program.exists() => self::compile(&compile)?,
         Some(_) => {}
-        None => has_modules(interpreter)?,
+        None => has_modules(interpreter, folder.as_deref())?,
     }
-    show(format_args!("urscope {}", line(&run)));
-    let ended = Command::new(env::current_exe()?).args(run).status()?;
-    Ok(exit_code(ended).into())
+    show(shown);
+    let mut run = Command::new(env::current_exe()?);
+    if let Some(folder) = &folder {
+        run.env("PYTHONPATH", with_folder(folder));
+    }
+    Ok(exit_code(run.args(command).status()?).into())
 }
 
 /// Shows a command before it is run.
@@ -123,8 +230,7 @@ fn compile(command: &[String]) -> Result<(), String> {
 
 /// The programs, one in a line, with what is wrong in each.
 fn list() -> String {
-    let title = |example: &Example| Rule::named(example.rule).map_or("", |rule| rule.title);
-    let lines = EXAMPLES.iter().map(|example| format!("{:<18} {}", example.rule, title(example)));
+    let lines = all().map(|example| format!("{:<18} {}", example.name, example.title()));
     lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
@@ -150,7 +256,7 @@ fn compilation(file: &Path, interpreter: &Path) -> Result<(Vec<String>, PathBuf)
             places.described()
         )
     })?;
-    let compiler = env::var("CXX").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "c++".into());
+    let compiler = compiler("CXX", "c++");
     let program = file.with_extension("");
     let runtime = runtime.display();
     let (source, made) = (file.display().to_string(), program.display().to_string());
@@ -162,14 +268,58 @@ fn compilation(file: &Path, interpreter: &Path) -> Result<(Vec<String>, PathBuf)
     Ok((compile.chain([source, "-o".into(), made]).chain(link).collect(), program))
 }
 
+/// The compiler that a variable names, or the usual one.
+fn compiler(variable: &str, usual: &str) -> String {
+    env::var(variable).ok().filter(|name| !name.is_empty()).unwrap_or_else(|| usual.into())
+}
+
+/// The same for a program in C. It is linked with the software device, which has the name of the driver's library.
+fn compilation_of_c(file: &Path, device: &str) -> Result<(Vec<String>, PathBuf), String> {
+    let library = if device == "software-cuda" { parts::cuda() } else { parts::device() };
+    let library = library.map_err(|missing| missing.to_string())?;
+    let program = file.with_extension("");
+    let [source, made, library] = [file, &program, &library].map(|path| path.display().to_string());
+    let compile = [compiler("CC", "cc"), "-g".into(), "-O1".into(), source, "-o".into(), made, library];
+    Ok((compile.into(), program))
+}
+
+/// The folder of the Python package that an interpreter does not find by itself, as one of a virtual environment beside
+/// the tarball or the Debian package.
+fn package_folder(interpreter: &Path) -> Option<PathBuf> {
+    if imports(interpreter, "urscope", None).unwrap_or(true) {
+        return None;
+    }
+    parts::python().filter(|folder| imports(interpreter, "urscope", Some(folder)).unwrap_or(false))
+}
+
+/// PYTHONPATH with a folder in front.
+fn with_folder(folder: &Path) -> OsString {
+    let others = env::var_os("PYTHONPATH").filter(|others| !others.is_empty());
+    let mut path = folder.as_os_str().to_owned();
+    if let Some(others) = others {
+        path.push(":");
+        path.push(others);
+    }
+    path
+}
+
+/// Whether an interpreter can import a module, with this folder in front of its path.
+fn imports(interpreter: &Path, module: &str, folder: Option<&Path>) -> io::Result<bool> {
+    let mut import = Command::new(interpreter);
+    import.args(["-B", "-c", &format!("import {module}")]).stdin(Stdio::null()).stderr(Stdio::null());
+    if let Some(folder) = folder {
+        import.env("PYTHONPATH", with_folder(folder));
+    }
+    Ok(import.status()?.success())
+}
+
 /// Checks that the interpreter has what the programs import.
-fn has_modules(interpreter: &Path) -> Result<(), String> {
+fn has_modules(interpreter: &Path, folder: Option<&Path>) -> Result<(), String> {
     let shown = interpreter.display();
     for module in ["dpctl", "urscope"] {
-        let mut import = Command::new(interpreter);
-        import.args(["-c", &format!("import {module}")]).stdin(Stdio::null()).stderr(Stdio::null());
-        let imported = import.status().map_err(|error| format!("{shown} cannot be run: {error}"))?;
-        if !imported.success() {
+        let imported =
+            imports(interpreter, module, folder).map_err(|error| format!("{shown} cannot be run: {error}"))?;
+        if !imported {
             return Err(format!(
                 "{shown} cannot import {module}; `pip install 'urscope[dpctl]'` brings it, or use --cpp for the program in C++"
             ));
@@ -188,16 +338,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_example_is_of_a_rule_and_says_what_is_wrong() {
-        for Example { rule, python, cpp } in EXAMPLES {
-            let file = rule.replace('-', "_");
-            assert!(Rule::named(rule).is_some(), "{rule}");
-            assert!(
-                python.starts_with("\"\"\"A mistake to try urscope with: ") && python.contains("To fix it, "),
-                "{rule}"
-            );
-            assert!(python.contains(&format!("python3 {file}.py")), "{rule}");
-            assert!(cpp.starts_with("// A mistake to try urscope with: ") && cpp.contains("To fix it, "), "{rule}");
+    fn each_example_says_what_is_wrong() {
+        for example in all() {
+            let file = example.name.replace('-', "_");
+            assert!(!example.title().is_empty() && Rule::named(example.name).is_some() == example.title.is_empty());
+            for (language, text) in example.texts {
+                let has_mistake = example.name != "clean";
+                let begins =
+                    if has_mistake { "A mistake to try urscope with: " } else { "A program to try urscope with: " };
+                let comment = if *language == Language::Python { "\"\"\"" } else { "// " };
+                assert!(text.starts_with(&format!("{comment}{begins}")), "{file}");
+                assert_eq!(text.replace("\n// ", " ").contains("To fix it, "), has_mistake, "{file}");
+                assert!(*language != Language::Python || text.contains(&format!("python3 {file}.py")), "{file}");
+            }
         }
     }
 

@@ -5,8 +5,9 @@ use std::{error::Error, process::ExitCode};
 
 use clap::Args;
 use urscope_analyzer::explain;
+use urscope_rules::catalog::RULES;
 
-use crate::arguments::PageFormat;
+use crate::arguments::{Names, PageFormat};
 use crate::output::{look, written};
 
 /// Explain a rule: what it finds, why that is a problem, an example of wrong and of fixed code, and what to do.
@@ -18,11 +19,15 @@ use crate::output::{look, written};
         Exit codes: 0 explained, 2 unknown rule.")]
 pub(crate) struct ExplainArguments {
     /// The name of the rule. Without it, all rules are listed.
-    #[arg(value_name = "RULE")]
+    #[arg(value_name = "RULE", value_parser = Names(names), hide_possible_values = true)]
     rule: Option<String>,
     /// The format of the page. Without it: text on a terminal, and Markdown in a file or a pipe.
     #[arg(long, value_name = "FORMAT", requires = "rule")]
     format: Option<PageFormat>,
+}
+
+fn names() -> Vec<&'static str> {
+    RULES.iter().map(|rule| rule.code).collect()
 }
 
 /// Prints the page or the list. The exit code is 2 if there is no such rule.

@@ -34,9 +34,9 @@ use crate::{doctor::probe, profile::Profile, program::NoProgram};
 
 /// Finds errors of programs that share GPU memory and events between processes: by SYCL, Level Zero or CUDA.
 ///
-/// urscope records how unmodified programs get, put, open and close IPC handles, in one trace per process that Perfetto
-/// can open. It analyzes all processes of a run together, and finds handles and mappings that are leaked, closed twice,
-/// or freed while another process has them open.
+/// urscope records how unmodified programs share memory and events through SYCL's Unified Runtime, Level Zero and the
+/// CUDA driver, in one trace per process that Perfetto can open. It analyzes all processes of a run together, and finds
+/// handles and mappings that are leaked, closed twice, or freed while another process has them open.
 #[derive(Debug, Parser)]
 #[command(
     name = "urscope",
@@ -46,6 +46,7 @@ use crate::{doctor::probe, profile::Profile, program::NoProgram};
     after_help = "Examples:\n  \
         urscope run -- ./producer --size 4096       trace a program and all it starts, then analyze\n  \
         urscope run --device software -- ./app      the same on a machine without a GPU\n  \
+        urscope run --device software-cuda -- ./app the same for a program of the CUDA driver\n  \
         urscope check urscope-traces/app-1          analyze existing traces\n  \
         urscope explain freed-while-open            explain a rule\n  \
         urscope example --run freed-while-open      write and run a small program with a mistake\n  \

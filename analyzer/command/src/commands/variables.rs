@@ -1,25 +1,36 @@
-//! `urscope env`: lists the environment variables and their present values.
+//! `urscope env`: lists the environment variables and their present values, or prints what a job script puts into them.
 
 use std::io::{self, BufWriter, Write as _};
-use std::{env, error::Error, process::ExitCode};
+use std::{env, error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use serde::Serialize;
 use urscope_analyzer::{plain::plain, report};
 
-use crate::parts::{KNOBS, OWN_VARIABLES};
+use crate::parts::{self, KNOBS, OWN_VARIABLES};
+use crate::run::unfit_for_preloading;
 use crate::{arguments::PlainFormat, output::written};
 
 /// List all environment variables of urscope and of what it preloads, with their defaults and their present values.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope env\n  \
-        URSCOPE_FORMAT=chrome urscope env --format json | jq '.[] | select(.value)'\n\n\
-        Exit codes: 0 listed, 2 not listed.")]
+        URSCOPE_FORMAT=chrome urscope env --format json | jq '.[] | select(.value)'\n  \
+        srun env LD_PRELOAD=$(urscope env --preload) URSCOPE_DIR=/tmp/traces ./app\n  \
+        PYTHONPATH=$(urscope env --python) python3 exchange.py\n\n\
+        Exit codes: 0 listed or printed, 2 not.")]
 pub(crate) struct EnvArguments {
     /// The format of the list.
     #[arg(long, value_enum, default_value_t)]
     format: PlainFormat,
+
+    /// Print only the path of the library that `urscope run` preloads, for LD_PRELOAD.
+    #[arg(long, conflicts_with_all = ["python", "format"])]
+    preload: bool,
+
+    /// Print only the folder of the Python package, for PYTHONPATH. A wheel needs none.
+    #[arg(long, conflicts_with = "format")]
+    python: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -44,7 +55,30 @@ fn variables(value: impl Fn(&str) -> Option<String>) -> Vec<Variable> {
     rows.chain(own).map(|(name, default, meaning)| Variable { name, value: value(name), default, meaning }).collect()
 }
 
+/// What a job script puts into LD_PRELOAD.
+fn preload() -> Result<PathBuf, String> {
+    let library = parts::library().map_err(|missing| missing.to_string())?;
+    if unfit_for_preloading(&library) {
+        let library = library.display();
+        return Err(format!(
+            "{library} cannot be in LD_PRELOAD, which spaces and colons divide; use `urscope run`, or a link to the library at another path"
+        ));
+    }
+    Ok(library)
+}
+
+fn python() -> Result<PathBuf, String> {
+    parts::python().ok_or_else(|| {
+        "the Python package is not beside this command; with a wheel, the interpreter that it is installed for finds it".into()
+    })
+}
+
 pub(crate) fn list(arguments: &EnvArguments) -> Result<ExitCode, Box<dyn Error>> {
+    if arguments.preload || arguments.python {
+        let path = if arguments.preload { preload() } else { python() }?;
+        written(writeln!(io::stdout(), "{}", path.display()), "standard output cannot be written")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let all = variables(|name| env::var_os(name).map(|value| plain(&value.to_string_lossy())));
     let stdout = io::stdout();
     let mut out = BufWriter::new(stdout.lock());

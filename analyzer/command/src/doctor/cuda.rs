@@ -57,11 +57,6 @@ impl CudaFacts {
     fn has_gpu(&self) -> bool {
         self.nodes.iter().any(|node| node.nvidia)
     }
-
-    /// Whether programs of the CUDA driver find it and a GPU.
-    pub(crate) fn are_enough(&self) -> bool {
-        self.has_gpu() && self.driver.is_some()
-    }
 }
 
 /// The lines about them; none on a machine that has neither the adapter nor a GPU of NVIDIA.
@@ -115,7 +110,8 @@ fn driver(facts: &CudaFacts) -> Line {
         let advice = "install NVIDIA's driver; a container gets it with --gpus all, or by a folder in LD_LIBRARY_PATH";
         Line::problem(CHECK, found, advice)
     } else {
-        Line::warning(CHECK, found, "without it and a GPU of NVIDIA, the adapter finds no device")
+        let advice = "without a GPU of NVIDIA, `urscope run --device software-cuda` brings a stand-in for programs of the driver";
+        Line::ok(CHECK, found).with(advice)
     }
 }
 
@@ -160,7 +156,7 @@ mod tests {
             (CudaFacts { adapter: adapter(Ok(false)), ..new() }, &[State::Problem, State::Ok][..]),
             (CudaFacts { adapter: adapter(unreadable), ..new() }, &[State::Problem, State::Ok]),
             (CudaFacts { driver: None, ..new() }, &[State::Ok, State::Problem]),
-            (CudaFacts { driver: None, nodes: Vec::new(), ..new() }, &[State::Ok, State::Warning]),
+            (CudaFacts { driver: None, nodes: Vec::new(), ..new() }, &[State::Ok, State::Ok]),
             (CudaFacts::default(), &[]),
             (CudaFacts { adapter: None, ..new() }, &[State::Warning, State::Ok]),
             (CudaFacts { adapter: None, nodes: other(), ..new() }, &[State::Ok, State::Ok]),
@@ -177,8 +173,7 @@ mod tests {
     fn programs_of_the_driver_need_nothing_else() {
         let facts = CudaFacts { adapter: None, has_runtime: false, ..new() };
         let [driver] = &lines(&facts)[..] else { panic!("one line") };
-        assert!(driver.state == State::Ok && facts.are_enough());
-        assert!(!CudaFacts { nodes: Vec::new(), ..new() }.are_enough());
+        assert_eq!(driver.state, State::Ok);
     }
 
     #[test]

@@ -50,7 +50,9 @@ fn software(facts: &LevelZeroFacts) -> Line {
 /// What to do on a machine without a GPU.
 fn instead(facts: &LevelZeroFacts) -> &'static str {
     match facts.software {
-        Ok(_) => "use the software device: urscope run --device software",
+        Ok(_) => {
+            "use the software device: urscope run --device software, or --device software-cuda for programs of the CUDA driver"
+        }
         Err(_) => {
             "install the driver of your GPU, or build the software device with `cargo build -p urscope-device-loader`"
         }

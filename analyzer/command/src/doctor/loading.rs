@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code, reason = "libraries are loaded, whose initialization can do anything")]
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::{env, fmt::Display, io, io::Write as _, os::unix::process::ExitStatusExt as _};
@@ -29,6 +30,21 @@ pub(super) fn failure(libraries: &[PathBuf]) -> Option<String> {
         }
         None => last.to_owned(),
     })
+}
+
+/// Why a library cannot be preloaded; `None` if it can be. With a C library older than 2.34, urscope's finds `dlsym`
+/// only if it is loaded at the start of a process. It is named by its folder, because spaces divide LD_PRELOAD.
+pub(super) fn preload_failure(library: &Path) -> Option<String> {
+    let (folder, name) = (library.parent()?, library.file_name()?);
+    let mut preloaded = OsString::from("./");
+    preloaded.push(name);
+    let mut probe = Command::new(env::current_exe().ok()?);
+    probe.args(["doctor-probe", "load"]).current_dir(folder).env("LD_PRELOAD", preloaded).stdin(Stdio::null());
+    let ended = probe.output().ok()?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let refused = said.lines().find(|line| line.contains("cannot be preloaded"));
+    let failed = (!ended.status.success()).then(|| said.lines().last().unwrap_or("a process ends that preloads it"));
+    refused.or(failed).map(str::to_owned)
 }
 
 /// Loads these libraries. The last line on standard output is the one that is being loaded, or why it cannot be.

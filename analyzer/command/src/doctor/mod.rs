@@ -26,7 +26,6 @@ use serde::Serialize;
 use urscope_schema::counted;
 
 use crate::{arguments::Device, program::Program};
-use cuda::CudaFacts;
 use line::{Line, State};
 
 #[derive(Debug, Serialize)]
@@ -49,14 +48,13 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
         (None, Ok(urscope)) => places.and_around("urscope", &urscope),
         (None, Err(_)) => places,
     };
-    let runtime = runtime::find(&places);
+    let found = runtime::find(&places);
     let mut lines = vec![shim::line(&crate::parts::library())];
     lines.extend(program.iter().flat_map(program::lines));
     let nodes = gpu::gather();
-    let cuda = (device == Device::Native).then(|| cuda::gather(runtime.as_ref(), &places, &nodes));
-    let needs_runtime = device != Device::SoftwareCuda && !cuda.as_ref().is_some_and(CudaFacts::are_enough);
-    lines.extend(runtime::lines(runtime.as_ref(), &places, device, needs_runtime));
-    lines.extend(level_zero::lines(&level_zero::gather(device, runtime.as_ref(), &places, &nodes)));
+    let cuda = (device == Device::Native).then(|| cuda::gather(found.as_ref(), &places, &nodes));
+    lines.extend(runtime::lines(found.as_ref(), &places, device, runtime.is_some()));
+    lines.extend(level_zero::lines(&level_zero::gather(device, found.as_ref(), &places, &nodes)));
     lines.extend(cuda.iter().flat_map(cuda::lines));
     lines.push(exchange::line(&exchange::gather()));
     lines.extend(system::lines());

@@ -119,14 +119,17 @@ fn api_version(name: &str, adapters: &[&str]) -> Option<String> {
     is_known.then(|| version.to_owned())
 }
 
-/// The lines about a runtime for a device, or the line that there is none, which is a problem if it is needed.
-pub(crate) fn lines(runtime: Option<&Runtime>, places: &Places, device: Device, is_needed: bool) -> Vec<Line> {
+/// The lines about a runtime for a device, or the line that there is none, which is a problem if its place was named.
+pub(crate) fn lines(runtime: Option<&Runtime>, places: &Places, device: Device, is_named: bool) -> Vec<Line> {
     let Some(runtime) = runtime else {
         let found = format!("no SYCL runtime in {}", places.described());
-        return vec![if is_needed {
+        let others = "programs of Level Zero and of the CUDA driver need none; for those of SYCL";
+        return vec![if is_named {
             Line::problem("runtime", found, INSTALL)
+        } else if device == Device::SoftwareCuda {
+            Line::ok("runtime", found).with("programs of the CUDA driver need none")
         } else {
-            Line::ok("runtime", found).with(format!("programs of CUDA need none; for those of SYCL, {INSTALL}"))
+            Line::warning("runtime", found, format!("{others}, {INSTALL}"))
         }];
     };
     vec![release(runtime), loader(runtime), adapters(runtime, device)]
@@ -193,6 +196,9 @@ fn adapters(runtime: &Runtime, device: Device) -> Line {
         return line.of([runtime.library.clone()].into_iter().chain(others));
     }
     let found = format!("no {needed} beside libsycl");
+    if device == Device::SoftwareCuda {
+        return Line::ok("adapter", found).with("programs of the CUDA driver need none");
+    }
     let install = "install the package intel-cmplr-lib-ur of the same release";
     if runtime.hides_adapters() && runtime.dispatcher.is_some() {
         return Line::warning(
@@ -271,8 +277,12 @@ mod tests {
         let places = Places { folders: vec![("LD_LIBRARY_PATH", "/a".into())], cache: Vec::new() };
         let [line] = &lines(None, &places, Device::Native, true)[..] else { panic!("one line") };
         assert_eq!((line.state, line.found.as_str()), (State::Problem, "no SYCL runtime in /a (LD_LIBRARY_PATH)"));
-        let [line] = &lines(None, &places, Device::Native, false)[..] else { panic!("one line") };
-        assert_eq!(line.state, State::Ok);
+        for (device, state) in
+            [(Device::Native, State::Warning), (Device::Software, State::Warning), (Device::SoftwareCuda, State::Ok)]
+        {
+            let [line] = &lines(None, &places, device, false)[..] else { panic!("one line") };
+            assert_eq!(line.state, state, "other programs need none: {device:?}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Checks the library that a run preloads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::line::Line;
+use super::{line::Line, loading};
 use crate::{elf, parts::Missing, run};
 
 const CHECK: &str = "library";
@@ -23,10 +23,16 @@ pub(crate) fn line(found: &Result<PathBuf, Missing>) -> Line {
         ),
         Ok(_) if run::unfit_for_preloading(path) => {
             let found = path.display().to_string();
-            Line::ok(CHECK, found).of([path]).with("the path contains a space, which LD_PRELOAD does not allow; `urscope run` uses a symbolic link instead")
+            preloaded(Line::ok(CHECK, found), path).with("the path contains a space, which LD_PRELOAD does not allow; `urscope run` uses a symbolic link instead")
         }
-        Ok(_) => Line::ok(CHECK, path.display().to_string()).of([path]),
+        Ok(_) => preloaded(Line::ok(CHECK, path.display().to_string()), path),
     }
+}
+
+/// The line, or a problem in its place if the library cannot be preloaded.
+fn preloaded(line: Line, path: &Path) -> Line {
+    let line = line.of([path]).loaded(|_| loading::preload_failure(path));
+    Line { libraries: Vec::new(), ..line }
 }
 
 const ADVICE: &str =

@@ -50,6 +50,8 @@ struct Running {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Woken {
     pub(super) is_stopped: bool,
+    /// Nothing did, but the time was over.
+    pub(super) is_timeout: bool,
     /// The process whose end it was, and when it had ended at the latest.
     ended: Option<(Key, u64)>,
 }
@@ -124,13 +126,18 @@ impl Book {
         let timeout = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
         let before = Scheduled::now();
         match poll(&mut waits, Some(&timeout)) {
+            Ok(0) => Woken { is_timeout: true, ..Woken::default() },
             Ok(_) => {
                 let at = now() - Scheduled::now().zip(before).map_or(0, |(now, before)| now.delay_since(before));
                 let is_stopped = waits.first().is_some_and(is_ready);
                 let ended = ends.iter().zip(waits.iter().skip(1)).find(|(_, wait)| is_ready(wait));
                 // What else is ready may have woken this thread before.
                 let is_only = waits.iter().filter(|wait| is_ready(wait)).count() == 1;
-                Woken { is_stopped, ended: ended.filter(|_| is_only).map(|((key, _), _)| (*key, at)) }
+                Woken {
+                    is_stopped,
+                    is_timeout: false,
+                    ended: ended.filter(|_| is_only).map(|((key, _), _)| (*key, at)),
+                }
             }
             Err(Errno::INTR) => Woken::default(),
             Err(_) => {
@@ -196,7 +203,7 @@ impl Book {
     }
 
     /// Notes what a look has shown.
-    pub(super) fn note_looked(&mut self, Looked { key, own, executable, kind }: Looked) {
+    pub(super) fn note_looked(&mut self, Looked { key, own, executable, kind, loaded }: Looked) {
         let path = executable.to_string_lossy().into_owned();
         let name = process_name(&path, key.0, None);
         match kind {
@@ -210,6 +217,7 @@ impl Book {
                 self.running.entry(key).and_modify(|process| process.program = Some(program));
             }
             Kind::Preloaded => {}
+            Kind::Opened => self.seen.opened = Some(format!("{name} loaded {loaded}")),
             Kind::Traced | Kind::Untraced => {
                 self.looked.insert((own, key.1), (kind, name));
                 // Its end is no longer one before its first call.

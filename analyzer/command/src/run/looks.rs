@@ -25,6 +25,13 @@ const STAND_IN: &str = "liburscope_cuda.so";
 /// How long it is at least from one look to the next.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 
+/// How long it is at most from one look to the next, while no process begins on the machine.
+const LOOK_WITHIN: Duration = Duration::from_millis(500);
+
+/// How long it is at most until it is asked again whether one has begun. So a run that only waits takes a tenth of the
+/// processor time that looks each time would take.
+const ASK_WITHIN: Duration = Duration::from_millis(100);
+
 /// The minimum ratio of a pause to the processor time of the look before it. What others took meanwhile, on a busy
 /// machine, does not count.
 const PAUSE: u32 = 20;
@@ -39,6 +46,8 @@ pub(super) struct Looked {
     pub(super) own: u32,
     pub(super) executable: PathBuf,
     pub(super) kind: Kind,
+    /// What it has loaded, of one that is [`Kind::Opened`].
+    pub(super) loaded: &'static str,
 }
 
 /// Whether a process is traced.
@@ -48,6 +57,8 @@ pub(super) enum Kind {
     Bypassed,
     /// It has the library.
     Preloaded,
+    /// It has the library and a loader of a GPU, and no trace yet.
+    Opened,
     /// The library has made a trace.
     Traced,
     /// The library could not make a trace.
@@ -59,6 +70,8 @@ struct Known {
     image: Image,
     /// Where the library has its state, until it has made a trace or could not.
     state: Option<u64>,
+    /// Whether it has a loader of a GPU, of one that has the library.
+    is_opened: bool,
 }
 
 /// The processes that were looked at.
@@ -70,8 +83,13 @@ pub(super) struct Looks {
     /// What each process is, as far as its kind is known: it may become another program, or the same one without the
     /// library.
     known: HashMap<Key, Known>,
-    /// When the next look is due.
+    /// When the next look is due, at the earliest and at the latest.
     next: Instant,
+    latest: Instant,
+    /// How long it is until it is asked again whether a process has begun.
+    pause: Duration,
+    /// The process of the machine that began last, at the last look.
+    newest: Option<u32>,
 }
 
 impl Looks {
@@ -80,7 +98,8 @@ impl Looks {
         let real = fs::canonicalize(library).ok()?;
         let state = fs::read(&real).ok().and_then(|bytes| state_in(&bytes));
         let library = real.file_name()?.to_owned();
-        Some(Self { library, state, known: HashMap::new(), next: Instant::now() + LOOK_AFTER })
+        let next = Instant::now() + LOOK_AFTER;
+        Some(Self { library, state, known: HashMap::new(), next, latest: next, pause: LOOK_AFTER, newest: None })
     }
 
     /// How long it is until the next look.
@@ -88,23 +107,45 @@ impl Looks {
         self.next.saturating_duration_since(Instant::now())
     }
 
+    /// Whether there is nothing to look at, because no process has begun on the machine since the last look.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        let now = Instant::now();
+        let is_quiet = now < self.latest && self.newest.is_some() && newest_process() == self.newest;
+        if is_quiet {
+            self.pause = (self.pause * 2).min(ASK_WITHIN);
+            self.next = now + self.pause;
+        }
+        is_quiet
+    }
+
     /// Looks, if that is due: the processes whose kind has become known since the last look.
     pub(super) fn look(&mut self) -> Vec<Looked> {
         if Instant::now() < self.next {
             return Vec::new();
         }
+        let newest = newest_process();
+        if newest != self.newest {
+            self.pause = LOOK_AFTER;
+        }
+        self.newest = newest;
         let began = processor_time();
         let found = numbers_below(process::id()).into_iter().filter_map(|pid| self.look_at(pid)).collect();
-        self.next = Instant::now() + (processor_time().saturating_sub(began) * PAUSE).max(LOOK_AFTER);
+        self.next = Instant::now() + (processor_time().saturating_sub(began) * PAUSE).max(self.pause);
+        self.latest = self.next + LOOK_WITHIN;
         found
     }
 
     fn look_at(&mut self, pid: u32) -> Option<Looked> {
         let (key, image) = image_of(pid)?;
         if let Some(known) = self.known.get_mut(&key).filter(|known| known.image == image) {
-            let (own, kind) = state_of(pid, known.state?)?;
-            known.state = None;
-            return Some(Looked { key, own, executable: image.0, kind });
+            let executable = image.0;
+            if let Some((own, kind)) = state_of(pid, known.state?) {
+                known.state = None;
+                return Some(Looked { key, own, executable, kind, loaded: "" });
+            }
+            let loaded = if known.is_opened { None } else { opened(&maps_of(pid)?) }?;
+            known.is_opened = true;
+            return Some(Looked { key, own: pid, executable, kind: Kind::Opened, loaded });
         }
         let (kind, state) = self.kind_of(pid)?;
         // Of a process that ends meanwhile, or becomes another program, a part of the files is listed, or those of
@@ -116,23 +157,50 @@ impl Looks {
             return None;
         }
         let executable = image.0.clone();
-        self.known.insert(key, Known { image, state });
-        Some(Looked { key, own: pid, executable, kind })
+        self.known.insert(key, Known { image, state, is_opened: false });
+        Some(Looked { key, own: pid, executable, kind, loaded: "" })
     }
 
     /// Whether a process has the library, by the files that it has mapped, and where in its memory its state is. `None`
     /// if it has no loader of a GPU either.
     fn kind_of(&self, pid: u32) -> Option<(Kind, Option<u64>)> {
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+        let maps = maps_of(pid)?;
         let is_library = |line: &&str| file_of(line).file_name() == Some(&self.library);
         if let Some(first) = maps.lines().find(is_library) {
             let beginning = first.split('-').next().and_then(|address| u64::from_str_radix(address, 16).ok());
             let state = beginning.zip(self.state).map(|(beginning, state)| beginning + state);
             return Some((Kind::Preloaded, state));
         }
-        let mut names = maps.lines().filter_map(|line| file_of(line).file_name().and_then(OsStr::to_str));
-        names.any(is_loader).then_some((Kind::Bypassed, None))
+        files_of(&maps).any(is_loader).then_some((Kind::Bypassed, None))
     }
+}
+
+/// The number of the process or thread that began last, of all on the machine; `None` where the kernel does not tell.
+fn newest_process() -> Option<u32> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().last()?.parse().ok()
+}
+
+fn maps_of(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/maps")).ok()
+}
+
+/// The names of the files of a process.
+fn files_of(maps: &str) -> impl Iterator<Item = &str> {
+    maps.lines().filter_map(|line| file_of(line).file_name().and_then(OsStr::to_str))
+}
+
+/// What a process with these files has loaded to use a GPU, as part of a message.
+fn opened(maps: &str) -> Option<&'static str> {
+    let has = |begins: &str| files_of(maps).any(|name| name.starts_with(begins));
+    if has(STAND_IN) {
+        let on = "the software device as a CUDA driver, on which the CUDA runtime (libcudart) does not start";
+        return Some(if has("libcudart.so") { on } else { "the software device as a CUDA driver" });
+    }
+    if has("libcuda.so") {
+        return Some("the CUDA driver");
+    }
+    let is_runtime = has("libsycl.") || has("libur_");
+    files_of(maps).any(is_loader).then_some(if is_runtime { "the SYCL runtime" } else { "a Level Zero loader" })
 }
 
 /// Where a library has its state, from its beginning on.
@@ -188,5 +256,27 @@ mod tests {
         assert_eq!(file_of("7ffd1000-7ffd2000 rw-p 00000000 00:00 0 [stack]"), Path::new(""));
         assert!(is_loader("libze_loader.so.1.17") && is_loader("libur_adapter_level_zero.so.0"));
         assert!(!is_loader("liburscope.so") && !is_loader("libcudart.so.13"));
+    }
+
+    #[test]
+    fn what_is_loaded_is_said() {
+        let of = |names: &[&str]| {
+            let lines =
+                names.iter().map(|name| format!("7f0e5a200000-7f0e5a228000 r--p 00000000 fe:00 1835 /lib/{name}"));
+            opened(&lines.collect::<Vec<_>>().join("\n"))
+        };
+        assert_eq!(of(&["libc.so.6", "libcudart.so.13", "liburscope.so"]), None);
+        assert_eq!(of(&["libcudart.so.13", "libcuda.so.580.159.04"]), Some("the CUDA driver"));
+        assert_eq!(of(&["liburscope_cuda.so"]), Some("the software device as a CUDA driver"));
+        assert!(of(&["libcudart.so.13", "liburscope_cuda.so"]).unwrap().ends_with("does not start"));
+        assert_eq!(of(&["libze_loader.so.1.28.2", "libsycl.so.9"]), Some("the SYCL runtime"));
+        assert_eq!(of(&["libze_loader.so.1.28.2"]), Some("a Level Zero loader"));
+    }
+
+    #[test]
+    fn the_newest_process_is_known() {
+        let mut child = process::Command::new("true").spawn().unwrap();
+        assert!(newest_process() >= Some(0) && child.wait().unwrap().success());
+        assert!(newest_process().is_some());
     }
 }

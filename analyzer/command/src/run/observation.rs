@@ -18,6 +18,8 @@ pub(super) struct Observation {
     lines: Vec<ProcessTimes>,
     /// Whether the directory of the traces, or one above it that another user can move, was moved.
     pub(super) is_moved: bool,
+    /// Which process has loaded what to use a GPU without making a trace, as part of a message.
+    pub(super) opened: Option<String>,
     run: String,
     boot_id: String,
     pub(super) pid_namespace: u64,
@@ -27,7 +29,7 @@ impl Observation {
     /// Of a run of which nothing is known yet.
     pub(super) fn of(run: &str) -> Self {
         let (boot_id, pid_namespace) = (boot_id(), pid_namespace());
-        Self { lines: Vec::new(), is_moved: false, run: run.to_owned(), boot_id, pid_namespace }
+        Self { lines: Vec::new(), is_moved: false, opened: None, run: run.to_owned(), boot_id, pid_namespace }
     }
 
     /// Of a run that could not be observed, and why.

@@ -50,6 +50,9 @@ impl ProcessObserver {
             let pause = |looks: Option<&Looks>| looks.map_or(PERIOD, |looks| looks.pause().min(PERIOD));
             loop {
                 let woken = book.wait(&stopped, pause(looks.as_ref()));
+                if woken.is_timeout && looks.as_mut().is_some_and(Looks::is_quiet) {
+                    continue;
+                }
                 book.observe(woken);
                 for looked in looks.iter_mut().flat_map(Looks::look) {
                     book.note_looked(looked);

@@ -83,7 +83,8 @@ pub(crate) fn give(
             let untraced: Vec<&str> = observed.untraced().collect();
             let died = if obstacle.is_none() && untraced.is_empty() { died() } else { None };
             death_is_told = died.is_some();
-            let reason = died.unwrap_or_else(|| nothing_traced(obstacle, &untraced, has_gpu));
+            let opened = observed.opened.as_deref();
+            let reason = died.unwrap_or_else(|| nothing_traced(obstacle, &untraced, opened, has_gpu));
             (not_judged(&options, reason), Merged::Nothing)
         }
         Ok(files) => {
@@ -196,8 +197,8 @@ fn death(end: &End, judgement: &Judgement, options: &Options) -> Option<Limit> {
     (!is_known).then_some(Limit { cause, text })
 }
 
-/// Why there is no trace, and what to do.
-fn nothing_traced(obstacle: Option<(String, &str)>, untraced: &[&str], has_gpu: bool) -> String {
+/// Why there is no trace, and what to do. `opened` says which process has loaded what to use a GPU.
+fn nothing_traced(obstacle: Option<(String, &str)>, untraced: &[&str], opened: Option<&str>, has_gpu: bool) -> String {
     if let [first, others @ ..] = untraced {
         let others = match others.len() {
             0 => String::new(),
@@ -213,10 +214,10 @@ fn nothing_traced(obstacle: Option<(String, &str)>, untraced: &[&str], has_gpu: 
     } else {
         " No GPU was found; without one, add `--device software`, or `--device software-cuda` for the CUDA driver."
     };
-    format!(
-        "nothing was recorded: no process loaded a device adapter of the SYCL runtime, a Level Zero loader or a CUDA driver.{no_gpu} \
-        `urscope doctor -- PROGRAM` shows what else may be missing"
-    )
+    let none = "no process loaded a device adapter of the SYCL runtime, a Level Zero loader or a CUDA driver, or none of its calls \
+                shared anything";
+    let what = opened.map_or_else(|| none.to_owned(), |opened| format!("{opened}, and no call shared anything"));
+    format!("nothing was recorded: {what}.{no_gpu} `urscope doctor -- PROGRAM` shows what else may be missing")
 }
 
 /// What a reader of the report should know about the run itself.
@@ -248,8 +249,10 @@ mod tests {
 
     #[test]
     fn an_obstacle_stands_for_the_general_reason() {
-        assert!(nothing_traced(None, &[], true).starts_with("nothing was recorded: no process loaded"));
-        let reason = nothing_traced(Some(("app is statically linked".into(), "link it dynamically")), &[], true);
+        assert!(nothing_traced(None, &[], None, true).starts_with("nothing was recorded: no process loaded"));
+        let reason = nothing_traced(None, &[], Some("app (pid 7) loaded the CUDA driver"), true);
+        assert!(reason.starts_with("nothing was recorded: app (pid 7) loaded the CUDA driver, and no call shared"));
+        let reason = nothing_traced(Some(("app is statically linked".into(), "link it dynamically")), &[], None, true);
         assert!(reason.starts_with("nothing was recorded: app is statically linked; link it dynamically"), "{reason}");
     }
 

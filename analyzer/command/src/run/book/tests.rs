@@ -187,7 +187,7 @@ fn a_trace_that_was_told_or_seen_must_be_there() {
         book.note_notice(Notice { pid, start: 1, trace, ..Notice::default() }, None);
     }
     for (pid, kind) in [(7, Kind::Traced), (8, Kind::Traced), (9, Kind::Traced), (10, Kind::Untraced)] {
-        book.note_looked(Looked { key: (pid, 1), own: pid, executable: "/bin/app".into(), kind });
+        book.note_looked(Looked { key: (pid, 1), own: pid, executable: "/bin/app".into(), kind, loaded: "" });
     }
     let observed = book.close(None);
     let said = said(&observed);

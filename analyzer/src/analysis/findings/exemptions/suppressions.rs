@@ -15,7 +15,7 @@ use urscope_schema::handle::Kind;
 
 use super::ExemptionError;
 use crate::analysis::{Excuse, FoundFinding, Judgement, Location, SuppressionUse, file_name, pattern::Pattern};
-use crate::{files, nearest::nearest, plain::plain};
+use crate::{files, nearest::suggestion, plain::plain};
 
 /// The suppressions of a file.
 #[derive(Clone, Debug, Default)]
@@ -140,7 +140,7 @@ fn parts(text: &str) -> Result<(Pattern, What), String> {
     };
     let of_rule = Pattern::whole(rule);
     if !RULES.iter().any(|known| of_rule.covers(known.code)) {
-        return Err(format!("no rule has the name before the colon; did you mean {}?", nearest(rule).join(", ")));
+        return Err(format!("no rule has the name before the colon{}", suggestion(rule)));
     }
     if what.is_empty() {
         return Err("expected a pattern after the rule; * covers every finding of the rule".into());
@@ -236,7 +236,7 @@ mod tests {
         let message = error("# fine\nleaked-handle");
         assert!(message.starts_with("ci/known.txt:2: expected RULE:PATTERN; comments"), "{message}");
         let message = error("leaked-handel:main");
-        assert!(message.contains("no rule has the name before the colon; did you mean leaked-handle"), "{message}");
+        assert!(message.contains("no rule has the name before the colon (did you mean leaked-handle"), "{message}");
         assert!(error("leaked-handle: ").contains("* covers every"));
         for wrong in ["here=", "here=a && here=b", "here=a && else=b", "here=none", "there="] {
             assert!(error(&format!("leaked-handle:{wrong}")).contains("expected here=FRAME"), "{wrong}");

@@ -12,7 +12,7 @@ from spack.package import *
 
 
 class Urscope(Package):
-    """Finds mistakes in how SYCL programs share GPU memory between processes."""
+    """Finds mistakes in how programs share GPU memory and events between processes."""
 
     git = Path(__file__).resolve().parents[6].as_uri()
 
