@@ -189,7 +189,10 @@ export async function walks_by_keys({ base, open }) {
   const first = await selected(page);
   assert.notEqual(first, '');
   const voice = page.locator('#announcer');
-  assert.match(await voice.innerText(), /0x[0-9a-f]+ of .*\(pid \d+\), 8 MiB, (got|opened) in (producer|consumer), free_while_open.cpp:\d+, from \+/);
+  assert.match(
+    await voice.innerText(),
+    /0x[0-9a-f]+ of .*\(pid \d+\), 8 MiB, (got|opened) in (producer|consumer), free_while_open.cpp:\d+, from \+/,
+  );
   await page.keyboard.press('Shift+ArrowDown');
   assert.notEqual(await selected(page), first);
   await page.keyboard.press('p');

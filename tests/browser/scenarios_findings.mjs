@@ -157,5 +157,8 @@ export async function shows_ranks_in_order({ base, open }) {
     );
   }
   const sites = await page.locator('td .site').allInnerTexts();
-  assert.ok(sites.length > 9 && sites.every((site) => /, clean_ranks\.cpp:\d+$/.test(site)), `every row has its call site: ${sites}`);
+  assert.ok(
+    sites.length > 9 && sites.every((site) => /, clean_ranks\.cpp:\d+$/.test(site)),
+    `every row has its call site: ${sites}`,
+  );
 }

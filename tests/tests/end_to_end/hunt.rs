@@ -1,8 +1,10 @@
 //! Scenarios on the real runtime: generated programs, with one mistake or none, which `scripts/hunt` runs any number
 //! of, and the traces on the pages of the rules. Both are judged as the specifications say.
 
+use urscope_rule_pages::Page;
+use urscope_rules::catalog::RULES;
 use urscope_tests::hunt::{Mistake, Program, Script, Stage};
-use urscope_tests::{Outcome, apps, discovery, run};
+use urscope_tests::{Outcome, apps, discovery};
 
 use crate::examples::rules;
 use crate::live_equals_offline::same_while_it_runs;
@@ -141,11 +143,9 @@ fn traces_of_rules_happen(stage: Stage, at_least: usize) {
         {
             continue;
         }
-        let page = run::urscope(&["explain", &rule]).stdout;
+        let page = Page::of(RULES.iter().find(|known| known.code == rule).expect("a rule of the catalogue"));
         for (trace, expected) in [("Bad", vec![rule.as_str()]), ("Good", vec![])] {
-            let (_, scenario) = page.split_once(&format!("# {trace} trace\n")).expect("every page has two traces");
-            let scenario =
-                scenario.split("```").nth(1).and_then(|block| block.strip_prefix("text\n")).expect("a trace");
+            let scenario = page.scenario(&format!("{trace} trace")).expect("every page has two traces");
             if !happens(&rule, trace, scenario) {
                 continue;
             }

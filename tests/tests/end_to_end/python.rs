@@ -336,7 +336,7 @@ pub(crate) fn packages(python: &Path) -> PathBuf {
 fn the_command_is_used_from_python() {
     let paths = env::join_paths([folder(), packages(&runtime::python_with(PYTEST))]).expect("paths without colons");
     let run = python("test_tools.py", Adapter::V2).untraced().env("PYTHONPATH", paths);
-    assert_passed(&run.limit(Duration::from_mins(5)).run(), 6);
+    assert_passed(&run.limit(Duration::from_mins(5)).run(), 7);
 }
 
 /// What `scripts/make_packages.py` makes, from small files in the place of the programs, and the recipes for other

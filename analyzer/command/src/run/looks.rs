@@ -30,7 +30,7 @@ const LOOK_WITHIN: Duration = Duration::from_millis(500);
 
 /// How long it is at most until it is asked again whether one has begun. So a run that only waits takes a tenth of the
 /// processor time that looks each time would take.
-const ASK_WITHIN: Duration = Duration::from_millis(100);
+const ASK_WITHIN: Duration = Duration::from_millis(20);
 
 /// The minimum ratio of a pause to the processor time of the look before it. What others took meanwhile, on a busy
 /// machine, does not count.

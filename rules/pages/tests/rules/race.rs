@@ -29,7 +29,7 @@ fn both_commands_and_what_they_have_in_common_are_named() {
         "p (pid 100) writes USM allocation",
         "in call 3 (urEnqueueUSMMemcpy",
         "while c (pid 200) reads it in call 2",
-        "for 1000 ns, and have 100 bytes in common",
+        "for 1 us, and have 100 bytes in common",
     ] {
         assert!(race.message.contains(part), "{}", race.message);
     }
@@ -151,7 +151,7 @@ fn a_command_is_not_ordered_before_the_host_knows_of_the_other_one() {
         "c (pid 200) writes mapping",
         "in call 2 (cuMemcpyDtoD_v2",
         "nothing orders that and p (pid 100), which writes it in call 3",
-        "it was enqueued 1000 ns before p (pid 100) knew that its command had completed, and 96 bytes are in common",
+        "it was enqueued 1 us before p (pid 100) knew that its command had completed, and 96 bytes are in common",
     ] {
         assert!(race.message.contains(part), "{}", race.message);
     }

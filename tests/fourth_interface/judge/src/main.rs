@@ -34,6 +34,7 @@ fn main() {
                     records.push((enter.time, who, Record::Enter(enter)));
                 }
                 Record::Exit(exit) => records.push((exit.time, who, Record::Exit(exit))),
+                Record::Synchronization(by) => records.push((by.time, who, Record::Synchronization(by))),
                 _ => {}
             }
         }
@@ -44,6 +45,7 @@ fn main() {
         match record {
             Record::Enter(enter) => tracker.enter(who, &enter.begun(&enter.nulls()), &mut checker),
             Record::Exit(exit) => tracker.exit(who, &exit.returned(), &mut checker),
+            Record::Synchronization(by) => tracker.synchronization(who, &by, &mut checker),
             _ => {}
         }
     }

@@ -21,6 +21,7 @@ const CLAIMS: &[Claim] = &[
     ("Memory that is freed while another process", "violations.rs", "every_rule_is_broken_by_a_program"),
     ("Handles, mappings, physical memory and events", "violations.rs", "every_rule_is_broken_by_a_program"),
     ("Handle data that is used after its end", "violations.rs", "every_rule_is_broken_by_a_program"),
+    ("Commands of two processes on the same bytes", "cuda.rs", "each_mistake_is_found_and_nothing_else_by_every_way"),
     ("Opens that the kernel refuses", "circumstances.rs", "a_refusal_of_the_kernel_is_reported_with_its_cause"),
     ("Behavior that the specification allows", "level_zero.rs", "what_the_specification_allows_is_at_most_a_note"),
     ("explains a rule", "documents/commands.rs", "\"docs/reference.md\""),
