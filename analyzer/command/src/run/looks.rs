@@ -28,9 +28,12 @@ const LOOK_AFTER: Duration = Duration::from_millis(10);
 /// How long it is at most from one look to the next, while no process begins on the machine.
 const LOOK_WITHIN: Duration = Duration::from_millis(500);
 
-/// How long it is at most until it is asked again whether one has begun. So a run that only waits takes a tenth of the
-/// processor time that looks each time would take.
-const ASK_WITHIN: Duration = Duration::from_millis(20);
+/// How long it is at most until it is asked again whether one has begun, if none has for [`QUIET_AFTER`]. So a run that
+/// only waits takes a tenth of the processor time.
+const ASK_WITHIN: Duration = Duration::from_millis(100);
+
+/// How long no process must have begun on the machine until it is quiet.
+const QUIET_AFTER: Duration = Duration::from_secs(2);
 
 /// The minimum ratio of a pause to the processor time of the look before it. What others took meanwhile, on a busy
 /// machine, does not count.
@@ -90,6 +93,8 @@ pub(super) struct Looks {
     pause: Duration,
     /// The process of the machine that began last, at the last look.
     newest: Option<u32>,
+    /// When it was first another one.
+    changed: Instant,
 }
 
 impl Looks {
@@ -99,7 +104,16 @@ impl Looks {
         let state = fs::read(&real).ok().and_then(|bytes| state_in(&bytes));
         let library = real.file_name()?.to_owned();
         let next = Instant::now() + LOOK_AFTER;
-        Some(Self { library, state, known: HashMap::new(), next, latest: next, pause: LOOK_AFTER, newest: None })
+        Some(Self {
+            library,
+            state,
+            known: HashMap::new(),
+            next,
+            latest: next,
+            pause: LOOK_AFTER,
+            newest: None,
+            changed: next,
+        })
     }
 
     /// How long it is until the next look.
@@ -107,10 +121,12 @@ impl Looks {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Whether there is nothing to look at, because no process has begun on the machine since the last look.
+    /// Whether there is nothing to look at, because no process has begun on the machine for a while: what one has loaded
+    /// shows only later.
     pub(super) fn is_quiet(&mut self) -> bool {
         let now = Instant::now();
-        let is_quiet = now < self.latest && self.newest.is_some() && newest_process() == self.newest;
+        let is_known = now < self.latest && now.saturating_duration_since(self.changed) > QUIET_AFTER;
+        let is_quiet = is_known && self.newest.is_some() && newest_process() == self.newest;
         if is_quiet {
             self.pause = (self.pause * 2).min(ASK_WITHIN);
             self.next = now + self.pause;
@@ -125,7 +141,7 @@ impl Looks {
         }
         let newest = newest_process();
         if newest != self.newest {
-            self.pause = LOOK_AFTER;
+            (self.pause, self.changed) = (LOOK_AFTER, Instant::now());
         }
         self.newest = newest;
         let began = processor_time();
