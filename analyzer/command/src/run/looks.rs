@@ -121,8 +121,8 @@ impl Looks {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Whether there is nothing to look at, because no process has begun on the machine for a while: what one has loaded
-    /// shows only later.
+    /// Whether there is nothing to look at, because no process has begun on the machine for a while: what one has
+    /// loaded shows only later.
     pub(super) fn is_quiet(&mut self) -> bool {
         let now = Instant::now();
         let is_known = now < self.latest && now.saturating_duration_since(self.changed) > QUIET_AFTER;
