@@ -1,10 +1,8 @@
 //! Scenarios on the real runtime: generated programs, with one mistake or none, which `scripts/hunt` runs any number
 //! of, and the traces on the pages of the rules. Both are judged as the specifications say.
 
-use urscope_rule_pages::Page;
-use urscope_rules::catalog::RULES;
 use urscope_tests::hunt::{Mistake, Program, Script, Stage};
-use urscope_tests::{Outcome, apps, discovery};
+use urscope_tests::{Outcome, apps, discovery, repository};
 
 use crate::examples::rules;
 use crate::live_equals_offline::same_while_it_runs;
@@ -126,6 +124,16 @@ const OTHERWISE: [(&str, &str, &str); 17] = [
     ("use-after-free", "Bad", "v1 returns success for what the driver refuses"),
 ];
 
+/// The page of a rule, from its source: what is shown to users has no traces.
+fn page(rule: &str) -> String {
+    let catalog = repository().join("rules/src/catalog").join(rule.replace('-', "_"));
+    let source = std::fs::read_to_string(catalog.with_extension("rs"))
+        .or_else(|_| std::fs::read_to_string(catalog.join("mod.rs")))
+        .expect("a rule is a file or a folder");
+    let page = source.lines().map_while(|line| line.strip_prefix("//!"));
+    page.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
+}
+
 /// The traces on the pages of the rules. Those of a thing that no program in SYCL does are left out. Of those that both
 /// adapters can play, v1 has every third.
 fn traces_of_rules_happen(stage: Stage, at_least: usize) {
@@ -143,9 +151,11 @@ fn traces_of_rules_happen(stage: Stage, at_least: usize) {
         {
             continue;
         }
-        let page = Page::of(RULES.iter().find(|known| known.code == rule).expect("a rule of the catalogue"));
+        let page = page(&rule);
         for (trace, expected) in [("Bad", vec![rule.as_str()]), ("Good", vec![])] {
-            let scenario = page.scenario(&format!("{trace} trace")).expect("every page has two traces");
+            let (_, scenario) = page.split_once(&format!("# {trace} trace\n")).expect("every page has two traces");
+            let scenario =
+                scenario.split("```").nth(1).and_then(|block| block.strip_prefix("text\n")).expect("a trace");
             if !happens(&rule, trace, scenario) {
                 continue;
             }
