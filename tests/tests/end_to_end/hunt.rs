@@ -131,7 +131,7 @@ fn page(rule: &str) -> String {
         .or_else(|_| std::fs::read_to_string(catalog.join("mod.rs")))
         .expect("a rule is a file or a folder");
     let page = source.lines().map_while(|line| line.strip_prefix("//!"));
-    page.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
+    page.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// The traces on the pages of the rules. Those of a thing that no program in SYCL does are left out. Of those that both
