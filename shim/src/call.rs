@@ -215,7 +215,7 @@ pub(crate) fn begin<const KNOWN: bool>(
         values.flags = Some(operation::UNKNOWN);
     }
     if effect.submits() || recording == Recording::UnknownLaunch {
-        synchronization::not_followed(inputs.queue());
+        synchronization::not_followed(effect, &inputs);
     }
     (begun.flags, begun.pointer) = (values.flags, values.pointer);
     if let Origin::Adapter(via) = origin {

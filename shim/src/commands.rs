@@ -3,10 +3,8 @@
 //! A launch of a kernel is recorded only if it has pointers into shared memory. Its record has two of them. The record
 //! of a command has the context of its queue, if the creation of that was seen.
 //!
-//! Programs enqueue many commands, so commands are recorded only after the process has shared memory. A close or a free
-//! has the number of the first command since the last wait. A wait counts for all commands before it, because
-//! dependencies between commands are not known. So a command that is reported as unfinished was not waited for by any
-//! hooked call. What orders commands has records of its own ([`synchronization`](crate::synchronization)).
+//! Programs enqueue many commands, so commands are recorded only after the process has shared memory. What
+//! orders them has records of its own ([`synchronization`](crate::synchronization)).
 
 #![expect(clippy::inline_always, reason = "decided when it is compiled: the effect is mostly a constant")]
 
@@ -188,7 +186,7 @@ pub(crate) fn recorded(effect: Effect, inputs: &Inputs) -> Recording {
     match (inputs.each_kernel_pointer(|pointer| nearest.look_at(pointer)), nearest.pointers) {
         (false, _) => Recording::UnknownLaunch,
         (true, [None, _]) => {
-            synchronization::not_followed(inputs.queue());
+            synchronization::not_followed(effect, inputs);
             Recording::No
         }
         (true, pointers) => Recording::Command(pointers),

@@ -29,9 +29,10 @@ pub(crate) fn command_recorded() {
     ENQUEUED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Something is about to be enqueued that is not followed: in this queue, or perhaps in any.
+/// Something is about to be enqueued that is not followed: in the queue of the call, or perhaps in any.
 #[inline]
-pub(crate) fn not_followed(queue: Option<usize>) {
+pub(crate) fn not_followed(effect: Effect, inputs: &Inputs) {
+    let queue = queue(effect, inputs);
     let recorded = RECORDED.load(Ordering::Relaxed);
     if is_first(SyncKind::NotFollowed, queue, None, recorded) {
         ENQUEUED.fetch_add(1, Ordering::Relaxed);
@@ -44,7 +45,7 @@ pub(crate) fn not_followed(queue: Option<usize>) {
 #[inline]
 pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
     if matches!(effect, Effect::Orders(_)) && are_recorded() {
-        not_followed(inputs.queue().filter(|queue| *queue != 0));
+        not_followed(effect, inputs);
     }
 }
 
@@ -57,6 +58,11 @@ pub(crate) fn after(function: Function, effect: Effect, inputs: &Inputs, result:
     }
 }
 
+/// The queue that a call is about; `None` if it may be any.
+fn queue(effect: Effect, inputs: &Inputs) -> Option<usize> {
+    if effect.is_about_all_queues() { None } else { inputs.queue() }
+}
+
 const fn orders(effect: Effect) -> bool {
     matches!(effect, Effect::Signals(_) | Effect::Uses(Kind::Event) | Effect::Frees(_) | Effect::Closes(Kind::Usm))
 }
@@ -64,7 +70,6 @@ const fn orders(effect: Effect) -> bool {
 #[inline(never)]
 fn synchronized(function: Function, effect: Effect, inputs: &Inputs, is_blocking: bool) {
     let promises = |promise| function.interface().promises(promise);
-    let (queue, event) = (inputs.queue(), inputs.first_event(|_| true));
     if !promises(Promise::OrderIsSeen) {
         // All its waits are taken for waits for all commands.
         if is_blocking || effect.waits() {
@@ -72,6 +77,7 @@ fn synchronized(function: Function, effect: Effect, inputs: &Inputs, is_blocking
         }
         return;
     }
+    let (queue, event) = (queue(effect, inputs), inputs.first_event(|_| true));
     match effect {
         Effect::Signals(_) => ordered(SyncKind::Signals, queue, event),
         Effect::Uses(Kind::Event) => ordered(SyncKind::WaitsFor, queue, event),
@@ -79,8 +85,7 @@ fn synchronized(function: Function, effect: Effect, inputs: &Inputs, is_blocking
             completed(SyncKind::MayBeCompleted, None, None);
         }
         Effect::Frees(_) | Effect::Closes(_) => {}
-        Effect::Waits(Kind::Context) => completed(SyncKind::Completed, None, None),
-        Effect::Waits(Kind::Queue) => completed(SyncKind::Completed, queue, None),
+        Effect::Waits(Kind::Queue | Kind::Context) => completed(SyncKind::Completed, queue, None),
         Effect::Waits(_) | Effect::Asks(_) => completed(SyncKind::Completed, None, event),
         _ => completed(SyncKind::MayBeCompleted, queue, None),
     }

@@ -38,7 +38,7 @@ pub(crate) struct Unknown {
     pub(super) place: Place,
     pub(super) position: Position,
     pub(super) parts: SmallVec<[Part; 2]>,
-    /// It may wait for something that is not followed, or its host may have known at once that it had completed.
+    /// It may wait for something that is not followed.
     pub(super) is_only_counted: bool,
     /// The processes that have read what it writes while it was not known to have completed.
     pub(super) read_by: SmallVec<[ProcessId; 2]>,

@@ -15,25 +15,31 @@ const DEFAULT: u64 = 0;
 /// The most queues, or events, of a process that are remembered.
 const LIMIT: usize = 4096;
 
-/// How far queues have come: the number of the last command of each.
+/// How far queues have come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Front(SmallVec<[(u64, u64); 4]>);
+pub(super) struct Front {
+    /// All commands up to this number, of any queue.
+    all: u64,
+    /// The number of the last command of each queue.
+    queues: SmallVec<[(u64, u64); 4]>,
+}
 
 impl Front {
-    /// Whether the command with this number in a queue is among these, or in front of them.
-    pub(super) fn covers(&self, queue: u64, number: u64) -> bool {
-        self.0.iter().any(|(its, last)| *its == queue && number <= *last)
+    /// Whether a command is among these, or in front of them.
+    pub(super) fn covers(&self, at: Position) -> bool {
+        at.number <= self.all || self.queues.iter().any(|(queue, last)| *queue == at.queue && at.number <= *last)
     }
 
     fn add(&mut self, queue: u64, number: u64) {
-        match self.0.iter_mut().find(|(its, _)| *its == queue) {
+        match self.queues.iter_mut().find(|(its, _)| *its == queue) {
             Some((_, last)) => *last = number.max(*last),
-            None => self.0.push((queue, number)),
+            None => self.queues.push((queue, number)),
         }
     }
 
     pub(super) fn join(&mut self, other: &Self) {
-        other.0.iter().for_each(|(queue, number)| self.add(*queue, *number));
+        self.all = self.all.max(other.all);
+        other.queues.iter().for_each(|(queue, number)| self.add(*queue, *number));
     }
 }
 
@@ -73,6 +79,8 @@ pub(super) struct Queues {
     events: Map<u64, Event>,
     /// The number of what was enqueued last.
     last: u64,
+    /// Of what was enqueued up to this number the order is not known. It is taken to be in front of all else.
+    forgotten: u64,
     /// Something that is not followed may be in any queue.
     any_not_followed: bool,
 }
@@ -85,15 +93,22 @@ pub(super) struct Position {
 }
 
 impl Queues {
-    /// It is not known what was enqueued, and in which order.
-    pub(super) fn of_unknown_order() -> Self {
-        Self { any_not_followed: true, ..Self::default() }
+    /// From now on it is not known what was enqueued before, and in which order.
+    pub(super) fn forget(&mut self) {
+        *self = Self { last: self.last, forgotten: self.last, any_not_followed: true, ..Self::default() };
     }
 
-    /// Something is enqueued. Returns where.
-    pub(super) fn enqueue(&mut self, queue: u64, is_non_blocking: bool) -> Position {
-        self.limit();
-        self.by_handle.entry(queue).or_default().is_non_blocking |= is_non_blocking;
+    /// A command is enqueued. Returns where. A later stream may have the handle of one that was destroyed.
+    pub(super) fn enqueue_command(&mut self, queue: u64, is_non_blocking: bool) -> Position {
+        self.by_handle.entry(queue).or_default().is_non_blocking = is_non_blocking;
+        self.enqueue(queue)
+    }
+
+    fn enqueue(&mut self, queue: u64) -> Position {
+        if self.by_handle.len() >= LIMIT {
+            self.forget();
+        }
+        self.by_handle.entry(queue).or_default();
         self.wait_for_default(queue);
         self.last += 1;
         let number = self.last;
@@ -107,7 +122,7 @@ impl Queues {
             self.any_not_followed = true;
             return;
         };
-        let Position { number, .. } = self.enqueue(queue, false);
+        let Position { number, .. } = self.enqueue(queue);
         let of = self.by_handle.entry(queue).or_default();
         of.not_followed = Some(match of.not_followed {
             Some(known) => NotFollowed { last: number, tid: known.tid.filter(|its| *its == tid), ..known },
@@ -118,16 +133,16 @@ impl Queues {
     /// Whether a command may have to wait for something that is not followed.
     pub(super) fn is_behind_not_followed(&self, at: Position) -> bool {
         let front = self.front_of(at.queue);
-        let is_in_front =
-            |(queue, of): (&u64, &Queue)| of.not_followed.is_some_and(|it| front.covers(*queue, it.first));
+        let is_in_front = |(queue, of): (&u64, &Queue)| {
+            of.not_followed.is_some_and(|it| front.covers(Position { queue: *queue, number: it.first }))
+        };
         self.any_not_followed || self.by_handle.iter().any(is_in_front)
     }
 
     /// Whether something that is not followed may be enqueued behind a command.
     pub(super) fn is_in_front_of_not_followed(&self, at: Position) -> bool {
         let is_behind = |(queue, of): (&u64, &Queue)| {
-            of.not_followed.is_some_and(|it| it.last > at.number)
-                && (*queue == at.queue || of.front.covers(at.queue, at.number))
+            of.not_followed.is_some_and(|it| it.last > at.number) && (*queue == at.queue || of.front.covers(at))
         };
         self.any_not_followed || self.by_handle.iter().any(is_behind)
     }
@@ -140,7 +155,7 @@ impl Queues {
                 None
             }
             (SyncKind::Signals, Some(queue), Some(event)) => {
-                let Position { number, .. } = self.enqueue(queue, false);
+                let Position { number, .. } = self.enqueue(queue);
                 let front = self.front_of(queue);
                 if self.events.len() >= LIMIT {
                     self.events.clear();
@@ -198,15 +213,17 @@ impl Queues {
 
     /// All that was enqueued in a queue, with what is in front of it.
     pub(super) fn front_of(&self, queue: u64) -> Front {
-        let Some(of) = self.by_handle.get(&queue) else { return Front::default() };
-        let mut front = of.front.clone();
-        front.add(queue, of.last);
+        let mut front = Front { all: self.forgotten, ..Front::default() };
+        if let Some(of) = self.by_handle.get(&queue) {
+            front.join(&of.front);
+            front.add(queue, of.last);
+        }
         front
     }
 
     /// All that was enqueued.
     fn all(&self) -> Front {
-        Front(self.by_handle.iter().map(|(queue, of)| (*queue, of.last)).collect())
+        Front { all: self.last, ..Front::default() }
     }
 
     /// What is enqueued in a queue next waits for the default stream; in that one, for all streams that wait for it.
@@ -219,13 +236,6 @@ impl Queues {
         }
         if let Some(waiting) = self.by_handle.get_mut(&queue).filter(|waiting| !waiting.is_non_blocking) {
             waiting.front.join(&front);
-        }
-    }
-
-    /// Forgets all queues if there are too many. Then it is not known what is in front of what.
-    fn limit(&mut self) {
-        if self.by_handle.len() >= LIMIT {
-            *self = Self { last: self.last, ..Self::of_unknown_order() };
         }
     }
 }

@@ -8,13 +8,12 @@
 
 use smallvec::SmallVec;
 use urscope_schema::api::Promise;
-use urscope_schema::call::{Nanos, Synchronization};
+use urscope_schema::call::{Nanos, SyncKind, Synchronization};
 use urscope_schema::handle::{Handle, Kind, UsmType};
 use urscope_schema::operation::Command;
 
 use super::fact::{FactConsumer, What};
 use super::in_flight::{Part, Since, Unknown, Unordered};
-use super::queues::Queues;
 use super::records::{Mapping, Serial};
 use super::{process_state::ProcessState, state::Tracker};
 use crate::place::{Place, ProcessId};
@@ -30,12 +29,14 @@ impl Tracker {
             return;
         }
         let Some(state) = self.state_mut(at.process) else { return };
-        let position = state.queues.enqueue(command.queue.unwrap_or_default(), command.is_non_blocking);
+        let position = state.queues.enqueue_command(command.queue.unwrap_or_default(), command.is_non_blocking);
         let is_for_host = command.writes.is_none_or(|address| !is_device_memory(state, address));
         let is_behind = state.queues.is_behind_not_followed(position) || state.contexts.len() > 1;
         if command.is_kernel {
             state.queues.not_followed(command.queue, at.tid);
         }
+        // The host may look at it, and the driver waits for one to pageable memory ("API synchronization behavior" in
+        // the reference manual of the CUDA driver).
         if is_for_host {
             state.told_to_host.join(&state.queues.front_of(position.queue));
         }
@@ -45,15 +46,18 @@ impl Tracker {
             return;
         }
         self.add_to_unknown(at, &parts, is_behind);
-        // The driver may wait for a copy to pageable memory of the host ("API synchronization behavior" in the
-        // reference manual of the CUDA driver).
-        let is_only_counted = is_behind || is_for_host;
         let Some(state) = self.state_mut(at.process) else { return };
         if state.unknown.len() >= COMMANDS {
             state.unknown.pop_front();
         }
-        let unknown =
-            Unknown { place: at, position, parts, is_only_counted, read_by: SmallVec::new(), since: Vec::new() };
+        let unknown = Unknown {
+            place: at,
+            position,
+            parts,
+            is_only_counted: is_behind,
+            read_by: SmallVec::new(),
+            since: Vec::new(),
+        };
         state.unknown.push_back(unknown);
     }
 
@@ -71,11 +75,18 @@ impl Tracker {
     /// A process orders commands, or knows that some have completed, or can know it.
     pub fn synchronization(&mut self, who: ProcessId, by: &Synchronization, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state_mut(who) else { return };
+        // Another process may have signalled a shared event since this one did.
+        let object = by.event.and_then(|value| state.objects.get(&Handle { kind: Kind::Event, value }));
+        let is_shared = object.is_some_and(|event| event.export.is_some() || event.fingerprint.is_some());
+        let by = match by.kind {
+            SyncKind::Completed if is_shared => &Synchronization { kind: SyncKind::MayBeCompleted, ..*by },
+            _ => by,
+        };
         let Some(known) = state.queues.synchronize(by) else { return };
         state.waited = state.waited.max(by.time);
         let mut since = Vec::new();
         state.unknown.retain_mut(|unknown| {
-            let is_known = known.covers(unknown.position.queue, unknown.position.number);
+            let is_known = known.covers(unknown.position);
             if is_known {
                 since.append(&mut unknown.since);
             }
@@ -90,7 +101,8 @@ impl Tracker {
     /// Records of a process are lost. It may have waited for all commands.
     pub fn records_lost(&mut self, who: ProcessId, time: Nanos) {
         if let Some(state) = self.state_mut(who) {
-            (state.waited, state.queues) = (time, Queues::of_unknown_order());
+            state.waited = time;
+            state.queues.forget();
             state.unknown.clear();
         }
     }
@@ -132,7 +144,7 @@ impl Tracker {
                 if is_only_counted
                     || is_told
                     || unknown.is_only_counted
-                    || told_to_host.covers(unknown.position.queue, unknown.position.number)
+                    || told_to_host.covers(unknown.position)
                     || queues.is_in_front_of_not_followed(unknown.position)
                 {
                     not_judged += 1;

@@ -132,10 +132,10 @@ impl Effect {
         )
     }
 
-    /// Whether all commands of the process's context have completed after a success.
+    /// Whether it may be about all queues, not only about the one that the call names.
     #[inline(always)]
-    pub const fn waits_for_all(self) -> bool {
-        matches!(self, Self::Waits(Kind::Context))
+    pub const fn is_about_all_queues(self) -> bool {
+        matches!(self.kind(), Kind::Context)
     }
 
     /// Whether it executes command lists.

@@ -214,6 +214,8 @@ fn the_default_stream_waits_for_those_that_are_not_non_blocking() {
     let event = "p: signals for e of null\np: host-waits for e";
     assert_eq!(races(&format!("p: copy a sized 64 cuda queue s\n{event}"), ""), 0);
     assert_eq!(races(&format!("p: copy a sized 64 cuda queue s non-blocking\n{event}"), ""), 1);
+    let again = "p: copy x sized 64 cuda queue s non-blocking\np: copy a sized 64 cuda queue s";
+    assert_eq!(races(&format!("{again}\n{event}"), ""), 0, "another stream has the handle");
     let behind = "p: copy a sized 64 cuda\np: copy x sized 64 cuda queue t\np: host-waits of t";
     assert_eq!(races(behind, ""), 0);
     assert_eq!(races(&behind.replace("queue t", "queue t non-blocking"), ""), 1);
@@ -241,6 +243,22 @@ fn what_is_not_followed_counts_until_a_wait_was_certainly_for_it() {
     }
     assert_eq!(races(&format!("{copy}\np: not-followed of s"), ""), 0, "it may write a flag");
     assert_eq!(races(&format!("{copy}\np: not-followed of t"), ""), 1);
+}
+
+#[test]
+fn a_wait_for_a_shared_event_may_have_been_for_the_signal_of_another_process() {
+    let event = "p: event e ipc cuda\np: get-event e -> g cuda\n";
+    let steps = "p: not-followed of s\np: signals for e of s\np: host-waits for e\np: copy a sized 64 cuda queue s";
+    assert_eq!(races(steps, ""), 1);
+    let found = in_order(&format!("{event}{steps}\nc: copy m sized 64 cuda queue q"));
+    assert!(found.iter().all(|finding| finding.rule.code != "race"), "{found:#?}");
+}
+
+#[test]
+fn what_was_forgotten_is_in_front_of_all_else() {
+    let streams = "4100 times\np: signals for e of s$\nend";
+    assert_eq!(races(&format!("p: copy a sized 64 cuda queue s\n{streams}\np: host-waits"), ""), 0);
+    assert_eq!(races(&format!("p: copy a sized 64 cuda queue s\n{streams}\np: host-waits of s"), ""), 0);
 }
 
 #[test]

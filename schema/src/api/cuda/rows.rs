@@ -177,7 +177,7 @@ macro_rules! cu_functions {
             /// Makes a stream copy rows of memory in planes, with attributes.
             fn cuMemcpy3DWithAttributesAsync(copy: Unseen, flags: Unseen, stream: StreamHandle) in Cuda[80] Submits Usm, cuMemcpy3DWithAttributesAsync_ptsz;
             /// Makes streams of several devices run a kernel whose blocks wait for each other.
-            fn cuLaunchCooperativeKernelMultiDevice(launches: Unseen, count: Unseen32, flags: Unseen32) in Cuda[81] Submits Usm;
+            fn cuLaunchCooperativeKernelMultiDevice(launches: Unseen, count: Unseen32, flags: Unseen32) in Cuda[81] Submits Context;
             /// Copies memory of an array to the device.
             fn cuMemcpyAtoD_v2(pointer: Accessed, array: Unseen, offset: Unseen, size: Length) in Cuda[82] Enqueues Usm, cuMemcpyAtoD_v2_ptds;
             /// Copies memory of the device to an array.
@@ -217,15 +217,15 @@ macro_rules! cu_functions {
             /// Makes a stream signal semaphores of another interface.
             fn cuSignalExternalSemaphoresAsync(semaphores: Unseen, parameters: Unseen, count: Unseen32, stream: StreamHandle) in Cuda[100] Orders Queue, cuSignalExternalSemaphoresAsync_ptsz;
             /// Begins a capture: the commands of a stream are not executed until it ends.
-            fn cuStreamBeginCapture_v2(stream: Unseen, mode: Unseen32) in Cuda[101] Orders Queue, cuStreamBeginCapture_v2_ptsz;
+            fn cuStreamBeginCapture_v2(stream: Unseen, mode: Unseen32) in Cuda[101] Orders Context, cuStreamBeginCapture_v2_ptsz;
             /// Begins a capture, in programs of before CUDA 10.1.
-            fn cuStreamBeginCapture(stream: Unseen) in Cuda[102] Orders Queue, cuStreamBeginCapture_ptsz;
+            fn cuStreamBeginCapture(stream: Unseen) in Cuda[102] Orders Context, cuStreamBeginCapture_ptsz;
             /// Begins a capture into a graph.
-            fn cuStreamBeginCaptureToGraph(stream: Unseen, graph: Unseen, dependencies: Unseen, data: Unseen, count: Unseen, mode: Unseen32) in Cuda[103] Orders Queue, cuStreamBeginCaptureToGraph_ptsz;
+            fn cuStreamBeginCaptureToGraph(stream: Unseen, graph: Unseen, dependencies: Unseen, data: Unseen, count: Unseen, mode: Unseen32) in Cuda[103] Orders Context, cuStreamBeginCaptureToGraph_ptsz;
             /// Asks for the time between two events; an answer says that both have been reached.
-            fn cuEventElapsedTime(milliseconds: Unseen, start: Unseen, end: Unseen) in Cuda[104] Reveals Queue;
+            fn cuEventElapsedTime(milliseconds: Unseen, start: Unseen, end: Unseen) in Cuda[104] Reveals Context;
             /// Asks for the time between two events, in programs of CUDA 13.
-            fn cuEventElapsedTime_v2(milliseconds: Unseen, start: Unseen, end: Unseen) in Cuda[105] Reveals Queue;
+            fn cuEventElapsedTime_v2(milliseconds: Unseen, start: Unseen, end: Unseen) in Cuda[105] Reveals Context;
             /// Creates a stream; like all that creates one, never recorded.
             fn cuStreamCreate(stream: OutStream, flags: StreamFlags) in Cuda[106] Creates Queue;
             /// Creates a stream with a priority.
