@@ -162,10 +162,13 @@ impl Locator {
             call: process.call,
             process,
             other: finding.other.map(|other| self.location(merger, other)),
-            later: finding.other.and_then(|other| merger.releases.of(other)).map(|later| self.location(merger, later)),
+            later: finding
+                .other
+                .and_then(|other| merger.judged.releases.of(other))
+                .map(|later| self.location(merger, later)),
             never_ends: finding.other.is_some_and(|other| {
                 let is_over = merger.process(other.process).is_some_and(|process| ended(process) == Ended::Exited);
-                is_over && merger.releases.is_open(other)
+                is_over && merger.judged.releases.is_open(other)
             }),
             message: finding.message.clone(),
             advice: finding.advice.clone(),

@@ -2,7 +2,8 @@
 //! and with `--verbose`.
 
 use urscope_rules::Rule;
-use urscope_schema::ranks::process_name;
+use urscope_schema::api::Function;
+use urscope_schema::{handle::Kind, ranks::process_name};
 
 use crate::analysis::FoundFinding;
 
@@ -47,8 +48,10 @@ fn brief(finding: &FoundFinding) -> String {
     for before in BEFORE_ADDRESS {
         text = without_address(&text, before);
     }
-    let is_of_cuda = finding.function.as_deref().is_some_and(|function| function.starts_with("cu"));
-    if is_of_cuda { text.replace("USM allocation", "memory") } else { text }
+    match finding.function.as_deref().and_then(Function::from_name) {
+        Some(function) => text.replace(Kind::Usm.noun(), function.interface().words.memory),
+        None => text,
+    }
 }
 
 fn is_of_number(c: char) -> bool {

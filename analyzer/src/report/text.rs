@@ -350,10 +350,9 @@ fn facts(side: &Location) -> String {
 
 /// The name of a function as documents have it: `cuMemFree` for `cuMemFree_v2`.
 fn unversioned(function: &str) -> &str {
-    let name = function.strip_suffix("_ptsz").or_else(|| function.strip_suffix("_ptds")).unwrap_or(function);
-    match name.rsplit_once("_v") {
-        Some((name, version)) if name.starts_with("cu") && version.parse::<u32>().is_ok() => name,
-        _ => name,
+    match function.rsplit_once("_v") {
+        Some((name, version)) if version.parse::<u32>().is_ok() => name,
+        _ => function,
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Interface {
 pub struct Words {
     /// What carries out its calls.
     pub callee: &'static str,
+    /// Memory that a program has allocated.
+    pub memory: &'static str,
     /// Memory that can be shared.
     pub shareable_memory: &'static str,
     /// The function that frees memory.

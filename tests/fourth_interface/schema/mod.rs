@@ -32,6 +32,7 @@ pub static INTERFACE: Interface = Interface {
     promises: Promises::of(&[Promise::PutIsOptional]),
     words: Words {
         callee: "the runtime",
+        memory: "memory",
         shareable_memory: "memory of hipMalloc",
         free: "hipFree",
         close: "hipIpcCloseMemHandle",

@@ -27,9 +27,7 @@ pub(crate) struct Merger {
     pub(crate) foreign: Vec<(PathBuf, String)>,
     pub(crate) deduplicator: Deduplicator,
     pub(crate) tracker: Tracker,
-    checker: Checker,
-    /// What was held for too long.
-    pub(crate) releases: Releases,
+    pub(crate) judged: Judged,
     /// The indices of the processes, by their numbers in the tracker.
     by_id: Vec<usize>,
     hosts: HashMap<(String, u64), u64>,
@@ -47,6 +45,14 @@ pub(crate) struct Merger {
     rights: Arc<Rights>,
     /// What was observed of the processes from outside.
     pub(crate) times: ObservedTimes,
+}
+
+/// What the facts of the tracker say.
+#[derive(Clone, Default)]
+pub(crate) struct Judged {
+    checker: Checker,
+    /// What was held for too long.
+    pub(crate) releases: Releases,
 }
 
 impl Merger {
@@ -219,13 +225,13 @@ impl Merger {
     /// Ends the analysis: all events were fed. From here on nobody asks the tracker, and its memory is free for the
     /// report.
     pub(crate) fn finish(&mut self) {
-        self.tracker.finish(&mut self.checker);
+        self.tracker.finish(&mut self.judged.checker);
         let failed = self.processes.iter().filter_map(|process| self.tracker.device_error(process.id?).cloned());
         self.device_errors = failed.collect();
         self.not_judged = (0..self.hosts.len() as u64).map(|host| self.tracker.not_judged(host)).collect();
         self.unopened = (0..self.hosts.len() as u64).map(|host| self.tracker.unopened(host)).collect();
-        self.deduplicator.add(&mut self.checker.take());
-        (self.tracker, self.checker) = (Tracker::default(), Checker::default());
+        self.deduplicator.add(&mut self.judged.checker.take());
+        (self.tracker, self.judged.checker) = (Tracker::default(), Checker::default());
     }
 
     /// Sets the notes of a process whose trace was read to its end.
@@ -300,18 +306,10 @@ impl Merger {
                 if observer.observes() {
                     observer.enter(&self.tracker, id, at, &call.enter());
                 }
-                self.tracker.enter(
-                    id,
-                    &call.begun(),
-                    &mut Facts::new((&mut self.checker, &mut self.releases), observer, at),
-                );
+                self.tracker.enter(id, &call.begun(), &mut Facts::new(&mut self.judged, observer, at));
             }
             (false, false) => {
-                self.tracker.exit(
-                    id,
-                    &call.returned(),
-                    &mut Facts::new((&mut self.checker, &mut self.releases), observer, at),
-                );
+                self.tracker.exit(id, &call.returned(), &mut Facts::new(&mut self.judged, observer, at));
                 if observer.observes() {
                     observer.exit(&self.tracker, id, at, &call.exit());
                 }
@@ -335,8 +333,8 @@ impl Merger {
     }
 
     fn take_findings(&mut self) {
-        if !self.checker.is_silent() {
-            self.deduplicator.add(&mut self.checker.take());
+        if !self.judged.checker.is_silent() {
+            self.deduplicator.add(&mut self.judged.checker.take());
         }
     }
 
@@ -376,21 +374,15 @@ impl Merger {
             (Other::Device(handles, index, name), Some(id)) => self.tracker.device(id, *handles, *index, name),
             (Other::Descriptors(open, at), Some(id)) => {
                 let (time, at) = (*at, alignment.at(*at));
-                self.tracker.descriptors(
-                    id,
-                    *open,
-                    time,
-                    &mut Facts::new((&mut self.checker, &mut self.releases), observer, at),
-                );
+                self.tracker.descriptors(id, *open, time, &mut Facts::new(&mut self.judged, observer, at));
                 observer.descriptors(&self.tracker, id, at, *open);
             }
             (Other::Executed(executed), Some(id)) => {
-                let mut facts =
-                    Facts::new((&mut self.checker, &mut self.releases), observer, alignment.at(executed.end));
+                let mut facts = Facts::new(&mut self.judged, observer, alignment.at(executed.end));
                 self.tracker.executed(id, executed, &mut facts);
             }
             (Other::Synchronization(by), Some(id)) => {
-                let mut facts = Facts::new((&mut self.checker, &mut self.releases), observer, alignment.at(by.time));
+                let mut facts = Facts::new(&mut self.judged, observer, alignment.at(by.time));
                 self.tracker.synchronization(id, by, &mut facts);
             }
             (Other::Lost(at), Some(id)) => self.tracker.records_lost(id, *at),
@@ -416,7 +408,7 @@ impl Merger {
                     self.tracker.observed(id, alive, gone);
                 }
                 process.notes.kept.iter().for_each(|descriptor| self.tracker.keeps(id, *descriptor));
-                self.tracker.end(id, how, time, &mut Facts::new((&mut self.checker, &mut self.releases), observer, at));
+                self.tracker.end(id, how, time, &mut Facts::new(&mut self.judged, observer, at));
             }
             (_, None) => {}
         }
@@ -441,8 +433,7 @@ impl Merger {
 
 /// Passes each fact to the rules and to the observer.
 struct Facts<'m> {
-    checker: &'m mut Checker,
-    releases: &'m mut Releases,
+    judged: &'m mut Judged,
     observer: &'m mut dyn Observer,
     /// Whether the observer takes facts, also those that no rule wants.
     observed: bool,
@@ -452,17 +443,17 @@ struct Facts<'m> {
 
 impl<'m> Facts<'m> {
     #[inline]
-    fn new((checker, releases): (&'m mut Checker, &'m mut Releases), observer: &'m mut dyn Observer, at: u64) -> Self {
+    fn new(judged: &'m mut Judged, observer: &'m mut dyn Observer, at: u64) -> Self {
         let observed = observer.observes();
-        Self { checker, releases, observer, observed, at }
+        Self { judged, observer, observed, at }
     }
 }
 
 impl FactConsumer for Facts<'_> {
     #[inline]
     fn consume(&mut self, fact: &Fact<'_>) {
-        self.checker.consume(fact);
-        self.releases.consume(fact);
+        self.judged.checker.consume(fact);
+        self.judged.releases.consume(fact);
         if self.observed {
             self.observer.fact(self.at, fact);
         }
@@ -470,6 +461,6 @@ impl FactConsumer for Facts<'_> {
 
     #[inline]
     fn wants(&self, kind: FactKind) -> bool {
-        self.checker.wants(kind) || self.observed
+        self.judged.checker.wants(kind) || self.observed
     }
 }

@@ -66,6 +66,7 @@ pub static INTERFACE: Interface = Interface {
     ]),
     words: Words {
         callee: "the driver",
+        memory: "memory",
         shareable_memory: "memory of cuMemAlloc",
         free: "cuMemFree",
         close: "cuIpcCloseMemHandle",

@@ -47,6 +47,7 @@ pub static INTERFACE: Interface = Interface {
     ]),
     words: Words {
         callee: "the driver",
+        memory: "USM allocation",
         shareable_memory: "memory of zeMemAllocDevice",
         free: "zeMemFree",
         close: "zeMemCloseIpcHandle",

@@ -70,6 +70,7 @@ pub static INTERFACE: Interface = Interface {
 /// The words of programs in SYCL.
 pub(super) const WORDS: Words = Words {
     callee: "the adapter",
+    memory: "USM allocation",
     shareable_memory: "memory of malloc_device",
     free: "urUSMFree",
     close: "urIPCCloseMemHandleExp",
