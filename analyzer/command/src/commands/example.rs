@@ -273,7 +273,8 @@ fn compiler(variable: &str, usual: &str) -> String {
     env::var(variable).ok().filter(|name| !name.is_empty()).unwrap_or_else(|| usual.into())
 }
 
-/// The command that compiles a program in C, and the file that it makes. It is linked with the software device, which has the name of the driver's library.
+/// The command that compiles a program in C, and the file that it makes. It is linked with the software device, which
+/// has the name of the driver's library.
 fn compilation_of_c(file: &Path, device: &str) -> Result<(Vec<String>, PathBuf), String> {
     let library = if device == "software-cuda" { parts::cuda() } else { parts::device() };
     let library = library.map_err(|missing| missing.to_string())?;
