@@ -91,12 +91,23 @@ pub enum SyncKind {
     /// A kernel, or something else that may wait for a flag in memory or write one, is enqueued in the queue; without a
     /// queue, perhaps in any.
     NotFollowed,
+    /// The queue is new and executes its commands one after the other.
+    InOrder,
+    /// The queue is new and may execute its commands in any order.
+    OutOfOrder,
 }
 
 impl SyncKind {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Completed, Self::MayBeCompleted, Self::Signals, Self::WaitsFor, Self::NotFollowed];
+    pub const ALL: [Self; 7] = [
+        Self::Completed,
+        Self::MayBeCompleted,
+        Self::Signals,
+        Self::WaitsFor,
+        Self::NotFollowed,
+        Self::InOrder,
+        Self::OutOfOrder,
+    ];
 
     /// The `name` of its record.
     pub const fn name(self) -> &'static str {
@@ -106,6 +117,8 @@ impl SyncKind {
             Self::Signals => "signals",
             Self::WaitsFor => "waits for",
             Self::NotFollowed => "not followed",
+            Self::InOrder => "in order",
+            Self::OutOfOrder => "out of order",
         }
     }
 }

@@ -213,6 +213,8 @@ pub struct Command {
     pub is_non_blocking: bool,
     /// Whether it is a kernel.
     pub is_kernel: bool,
+    /// Whether it migrates memory, and neither reads nor changes its bytes.
+    pub is_migration: bool,
 }
 
 /// A command of a command list that is executed, on memory which has ended since the command was appended.
@@ -331,7 +333,7 @@ impl Operation {
             Effect::Unmaps(_) => size().map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
             Effect::Submits(_) => Self::Submit,
             Effect::Launches(_) if values.flags().is_some_and(|flags| flags & UNKNOWN != 0) => Self::Submit,
-            Effect::Enqueues(_) | Effect::Performs(_) | Effect::Launches(_) => {
+            Effect::Enqueues(_) | Effect::Migrates(_) | Effect::Performs(_) | Effect::Launches(_) => {
                 let has = |bit| values.flags().is_some_and(|flags| flags & bit != 0);
                 Self::Enqueue(Command {
                     writes: pointer(),
@@ -342,6 +344,7 @@ impl Operation {
                     queue: values.queue(),
                     is_non_blocking: has(NON_BLOCKING),
                     is_kernel: function.effect().launches(),
+                    is_migration: matches!(function.effect(), Effect::Migrates(_)),
                 })
             }
             Effect::Executes(_) => {
@@ -369,6 +372,7 @@ impl Operation {
             | Effect::Clears(_)
             | Effect::Orders(_)
             | Effect::Reveals(_)
+            | Effect::Exposes(_)
             | Effect::Unloads(_) => Self::Other,
         }
     }

@@ -114,13 +114,35 @@ pub(crate) fn intercept_inner(outer: u64, call: &mut dyn RealCall) -> ResultCode
 /// Makes a call that is not recorded.
 #[inline(always)]
 pub(crate) fn pass_on(effect: Effect, call: &(impl RealCall + ?Sized)) -> ResultCode {
-    commands::before_unrecorded(effect, call.arguments().inputs());
-    synchronization::before_unrecorded(effect, call.arguments().inputs());
+    before_unrecorded(effect, call.arguments().inputs());
     let result = call.make();
-    let (function, inputs) = (call.arguments().function(), call.arguments().inputs());
-    let has_waited = commands::note_unrecorded(function, effect, inputs, result);
-    synchronization::after(function, effect, inputs, result, has_waited);
+    after_unrecorded(effect, call.arguments(), result);
     result
+}
+
+/// Makes a call that is not recorded and part of one of another interface.
+#[inline(always)]
+pub(crate) fn pass_on_inner(effect: Effect, call: &(impl RealCall + ?Sized)) -> ResultCode {
+    commands::before_unrecorded(effect, call.arguments().inputs());
+    let result = call.make();
+    let _ = commands::note_unrecorded(call.arguments().function(), effect, call.arguments().inputs(), result);
+    result
+}
+
+/// A call is about to be made that is not recorded.
+#[inline(always)]
+pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
+    commands::before_unrecorded(effect, inputs);
+    synchronization::before_unrecorded(effect, inputs);
+}
+
+/// A call has returned that is not recorded.
+#[inline(always)]
+pub(crate) fn after_unrecorded(effect: Effect, arguments: &Arguments, result: ResultCode) {
+    let (function, inputs) = (arguments.function(), arguments.inputs());
+    let has_waited = commands::note_unrecorded(function, effect, inputs, result)
+        || matches!(effect, Effect::Orders(_)) && commands::waits_for_itself(arguments.values());
+    synchronization::after(function, effect, inputs, result, has_waited);
 }
 
 /// The path of a call with an effect that has no copy.
@@ -221,6 +243,9 @@ pub(crate) fn begin<const KNOWN: bool>(
     if let Origin::Adapter(via) = origin {
         begun.device = inputs.device();
         devices::before(effect, via, begun.device);
+    }
+    if begun.commands.is_command || matches!(effect, Effect::Allocates(_) | Effect::FreesLater(_)) {
+        synchronization::before(&inputs);
     }
     let entered = chain::enter::<KNOWN>(hot, function, arguments.values(), arguments.nulls());
     begun.call = entered.call;

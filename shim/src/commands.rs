@@ -108,8 +108,7 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
     }
     Seen {
         is_command,
-        // A C++ bool is the lowest byte of its register.
-        is_blocking: is_command && values.value.is_some_and(|blocking| blocking as u8 != 0)
+        is_blocking: is_command && waits_for_itself(values)
             || matches!(effect, Effect::Performs(_))
             || (is_command || is_execution) && is_synchronous(handle, known),
         is_appended: is_command && known.is_some_and(|known| known & IS_LATER != 0),
@@ -117,6 +116,12 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
         size: values.size,
         object: values.object,
     }
+}
+
+/// Whether a call that enqueues a command waits for it. A C++ bool is the lowest byte of its register.
+#[inline]
+pub(crate) fn waits_for_itself(values: &Values) -> bool {
+    values.value.is_some_and(|blocking| blocking as u8 != 0)
 }
 
 /// Registers memory that a call is about to end. If the call is refused, nothing has ended, as the trace shows.
@@ -316,6 +321,7 @@ fn begin_to_share() {
         software_device::observe_commands(&EXECUTIONS);
     }
     IS_SHARING.store(true, Ordering::Relaxed);
+    synchronization::begin_to_share();
 }
 
 static EXECUTIONS: &dyn CommandObserver = &chain::Executions;
@@ -353,9 +359,11 @@ pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Input
 /// Registers a new queue. Its handle may have been that of another one.
 #[cold]
 fn note_queue(inputs: &Inputs) {
-    let Some(NewQueue { handle: queue, context, is_synchronous, is_list, is_non_blocking }) = inputs.new_queue() else {
-        return;
-    };
+    let Some(new) = inputs.new_queue() else { return };
+    let NewQueue { handle: queue, context, is_synchronous, is_list, is_non_blocking, is_out_of_order } = new;
+    if let Some(is_out_of_order) = is_out_of_order {
+        synchronization::new_queue(queue, is_out_of_order);
+    }
     lists::clear(queue);
     if let Some([known, its_context]) = CONTEXTS.get(place_of(queue)) {
         known.store(0, Ordering::Relaxed);

@@ -73,7 +73,7 @@ const fn is_about_events(effect: Effect) -> bool {
         Effect::Asks(Kind::Event)
             | Effect::Uses(Kind::Event)
             | Effect::Waits(Kind::Event)
-            | Effect::Signals(_)
+            | Effect::Signals(Kind::Event)
             | Effect::Retains(Kind::Event)
     ) || ends_event(effect)
 }

@@ -3,14 +3,14 @@
 //! What they mean is for the tracker. A process that does not share memory leaves no such record, and of calls that are
 //! repeated while nothing else happens, as in a loop that polls, the first one does.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use urscope_schema::api::{Effect, Function, Promise, ResultCode};
 use urscope_schema::{call::SyncKind, handle::Kind};
 
-use crate::chain;
 use crate::commands::are_recorded;
 use crate::raw::args::inputs::Inputs;
+use crate::{chain, knobs};
 
 /// How often something was recorded: commands, or what orders them.
 static RECORDED: AtomicU64 = AtomicU64::new(1);
@@ -21,6 +21,30 @@ static ENQUEUED: AtomicU64 = AtomicU64::new(1);
 /// What was recorded last, at a place that follows from what it is about: a hash of that, and of what was recorded or
 /// enqueued by then.
 static LATEST: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
+
+/// Whether the program can order commands in a way that is not seen.
+static IS_EXPOSED: AtomicBool = AtomicBool::new(false);
+
+/// The program can order commands in a way that is not seen, from now on.
+#[cold]
+pub(crate) fn expose() {
+    IS_EXPOSED.store(true, Ordering::Relaxed);
+    if are_recorded() {
+        record(SyncKind::NotFollowed, None, None);
+    }
+}
+
+/// The process begins to share memory.
+pub(crate) fn begin_to_share() {
+    if IS_EXPOSED.load(Ordering::Relaxed) || !knobs::read().races.0 {
+        record(SyncKind::NotFollowed, None, None);
+    }
+}
+
+/// A queue is new.
+pub(crate) fn new_queue(queue: usize, is_out_of_order: bool) {
+    record(if is_out_of_order { SyncKind::OutOfOrder } else { SyncKind::InOrder }, Some(queue), None);
+}
 
 /// A command is recorded.
 #[inline]
@@ -44,8 +68,22 @@ pub(crate) fn not_followed(effect: Effect, inputs: &Inputs) {
 /// queue.
 #[inline]
 pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
-    if matches!(effect, Effect::Orders(_)) && are_recorded() {
-        not_followed(effect, inputs);
+    if are_recorded() {
+        before(inputs);
+        let reveals_queue = matches!(effect, Effect::Reveals(Kind::Queue)) && inputs.events().next().is_none();
+        if matches!(effect, Effect::Orders(_)) || reveals_queue {
+            not_followed(effect, inputs);
+        }
+    }
+}
+
+/// A command is about to be enqueued that may wait for events.
+#[inline]
+pub(crate) fn before(inputs: &Inputs) {
+    if are_recorded() {
+        for event in inputs.wait_list() {
+            ordered(SyncKind::WaitsFor, inputs.queue(), event);
+        }
     }
 }
 
@@ -53,8 +91,19 @@ pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
 /// that it has waited for its own command.
 #[inline]
 pub(crate) fn after(function: Function, effect: Effect, inputs: &Inputs, result: ResultCode, is_blocking: bool) {
-    if result.is_success() && are_recorded() && (is_blocking || effect.waits() || orders(effect)) {
-        synchronized(function, effect, inputs, is_blocking);
+    if !result.is_success() {
+        return;
+    }
+    if matches!(effect, Effect::Exposes(_)) {
+        expose();
+    }
+    if are_recorded() {
+        if let Some(event) = inputs.signalled() {
+            ordered(SyncKind::Signals, inputs.queue(), event);
+        }
+        if is_blocking || effect.waits() || orders(effect) {
+            synchronized(function, effect, inputs, is_blocking);
+        }
     }
 }
 
@@ -77,24 +126,32 @@ fn synchronized(function: Function, effect: Effect, inputs: &Inputs, is_blocking
         }
         return;
     }
-    let (queue, event) = (queue(effect, inputs), inputs.first_event(|_| true));
-    match effect {
-        Effect::Signals(_) => ordered(SyncKind::Signals, queue, event),
-        Effect::Uses(Kind::Event) => ordered(SyncKind::WaitsFor, queue, event),
-        Effect::Frees(_) | Effect::Closes(_) if promises(Promise::EndsWait) => {
-            completed(SyncKind::MayBeCompleted, None, None);
+    let queue = queue(effect, inputs);
+    let kind = match effect {
+        Effect::Signals(_) => return inputs.events().for_each(|event| ordered(SyncKind::Signals, queue, event)),
+        Effect::Uses(_) => return inputs.events().for_each(|event| ordered(SyncKind::WaitsFor, queue, event)),
+        Effect::Frees(_) | Effect::Closes(_) => {
+            if promises(Promise::EndsWait) {
+                completed(SyncKind::MayBeCompleted, None, None);
+            }
+            return;
         }
-        Effect::Frees(_) | Effect::Closes(_) => {}
-        Effect::Waits(Kind::Queue | Kind::Context) => completed(SyncKind::Completed, queue, None),
-        Effect::Waits(_) | Effect::Asks(_) => completed(SyncKind::Completed, None, event),
-        _ => completed(SyncKind::MayBeCompleted, queue, None),
+        Effect::Asks(_) if !inputs.shows_signalled() => return,
+        Effect::Waits(_) | Effect::Asks(_) => SyncKind::Completed,
+        _ => SyncKind::MayBeCompleted,
+    };
+    // A call about events is not about a queue.
+    let mut events = inputs.events().peekable();
+    if events.peek().is_none() {
+        completed(kind, queue, None);
     }
+    events.for_each(|event| completed(kind, None, Some(event)));
 }
 
 /// A queue signals an event, or waits for one.
-fn ordered(kind: SyncKind, queue: Option<usize>, event: Option<usize>) {
+fn ordered(kind: SyncKind, queue: Option<usize>, event: usize) {
     command_recorded();
-    record(kind, queue, event);
+    record(kind, queue, Some(event));
 }
 
 /// The host knows that commands have completed, or may know it.

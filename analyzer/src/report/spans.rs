@@ -185,7 +185,7 @@ fn done(function: Function) -> &'static str {
         Effect::Puts(_) => "put",
         Effect::Closes(_) => "closed",
         Effect::Unmaps(_) => "unmapped",
-        Effect::Enqueues(_) | Effect::Performs(_) | Effect::Launches(_) => "used",
+        Effect::Enqueues(_) | Effect::Migrates(_) | Effect::Performs(_) | Effect::Launches(_) => "used",
         Effect::Submits(_) | Effect::Executes(_) => "executed",
         Effect::Signals(_) => "signalled",
         Effect::Waits(_) => "waited",

@@ -8,9 +8,10 @@
 //! in a run: `ZE_SOFT_DELAY=until-wait` makes them meet, because the device then finishes no command before something
 //! waits for it.
 //!
-//! Of copies and fills of the CUDA driver, on any device, it also reports two that nothing orders: one process enqueued
-//! its command before the other process knew that its own had completed: it had not waited for the stream of its
-//! command, nor for an event behind it. Then no message, barrier or file can have ordered them. They are not reported
+//! Of copies and fills of SYCL, of the Unified Runtime and of the CUDA driver, on any device, it also reports two that
+//! nothing orders: one process enqueued its command before the other process knew that its own had completed: it had not
+//! waited for the queue of its command, nor for an event behind it. Then no message, barrier or file can have ordered
+//! them. They are not reported
 //! where something else may have: a kernel, a graph or a wait that is not followed is in front of one of them or behind
 //! the first, a process used a shared event in between, or something was copied behind the first one that may be a
 //! flag. [races.md](races.md) explains the order between processes.
@@ -138,11 +139,12 @@ const ACCESSES: usize = 64;
 /// How many rows of two commands are compared.
 const ROWS: u32 = 1 << 17;
 
-/// The latest accesses, by host and memory, and the pairs of commands that have met.
+/// The latest accesses, by host and memory, the pairs of commands that have met, and those that nothing orders.
 #[derive(Clone, Debug, Default)]
 struct Accesses {
     latest: Map<(u64, u64), VecDeque<Executing>>,
     met: Set<[Command; 2]>,
+    unordered: Set<[Command; 2]>,
 }
 
 /// A command: its process and the number of its call.
@@ -165,9 +167,11 @@ impl RuleState for Accesses {
         let (executed, memory) = match fact.what {
             What::Executed(executed, memory) => (executed, memory),
             What::Unordered(unordered) => {
-                let [first, second] = [unordered.first, unordered.second].map(|it| command(it.place));
-                let is_known = [[first, second], [second, first]].iter().any(|pair| self.met.contains(pair));
-                found.extend((!is_known).then(|| never_ordered(fact.tracker, unordered)));
+                let pair = [unordered.first, unordered.second].map(|it| command(it.place));
+                if !has(&self.met, pair) {
+                    found.push(never_ordered(fact.tracker, unordered));
+                    add(&mut self.unordered, pair);
+                }
                 return;
             }
             _ => return,
@@ -175,20 +179,29 @@ impl RuleState for Accesses {
         let Some(host) = fact.tracker.process(fact.at.process).map(|process| process.host) else { return };
         let (key, new) = ((host, executed.memory), Executing { at: fact.at, memory, executed: *executed });
         let known = self.of(key);
-        let mut met = Vec::new();
-        for known in &*known {
-            if let Some(race) = race(fact.tracker, known, &new) {
-                met.push([command(known.at), command(new.at)]);
-                found.push(race);
-            }
-        }
+        let with = |known: &Executing| Some(([command(known.at), command(new.at)], race(fact.tracker, known, &new)?));
+        let races: Vec<_> = known.iter().filter_map(with).collect();
         if known.len() >= ACCESSES {
             known.pop_front();
         }
         known.push_back(new);
-        if self.met.len() < MEMORIES {
-            self.met.extend(met);
+        for (pair, race) in races {
+            if !has(&self.unordered, pair) {
+                found.push(race);
+                add(&mut self.met, pair);
+            }
         }
+    }
+}
+
+/// Whether a pair was added, in any order.
+fn has(pairs: &Set<[Command; 2]>, [one, other]: [Command; 2]) -> bool {
+    pairs.contains(&[one, other]) || pairs.contains(&[other, one])
+}
+
+fn add(pairs: &mut Set<[Command; 2]>, pair: [Command; 2]) {
+    if pairs.len() < MEMORIES {
+        pairs.insert(pair);
     }
 }
 

@@ -48,28 +48,51 @@ impl Front {
 struct Queue {
     /// The number of what was enqueued last.
     last: u64,
+    /// The thread that did it; 0 if that is not known.
+    last_by: u32,
+    /// Whether what was enqueued later may be executed earlier.
+    is_out_of_order: bool,
     /// What is in front of what is enqueued next, in other queues.
     front: Front,
     is_non_blocking: bool,
-    not_followed: Option<NotFollowed>,
+    /// What is not followed and not known to have completed, in the order of its numbers.
+    not_followed: SmallVec<[NotFollowed; 1]>,
 }
 
-/// What is not followed in a queue and not known to have completed.
+/// Something that is not followed.
 #[derive(Clone, Copy, Debug)]
 struct NotFollowed {
-    /// The numbers of the first and the last of it.
-    first: u64,
-    last: u64,
-    /// The thread that has enqueued it, if it was one: threads can have default streams of their own.
-    tid: Option<u32>,
+    number: u64,
+    /// The thread that has enqueued it: threads can have default streams of their own.
+    tid: u32,
+    /// Whether it stands for something before it, too.
+    stands_for_more: bool,
 }
+
+/// How much that is not followed is remembered of a queue.
+const NOT_FOLLOWED: usize = 64;
 
 /// An event, as it was signalled last.
 #[derive(Clone, Debug)]
 struct Event {
     queue: u64,
+    /// The number of what it was signalled behind.
     number: u64,
+    /// Whether that is certain: the same thread enqueued it.
+    is_certain: bool,
     front: Front,
+}
+
+impl Queue {
+    /// An event has shown that something has completed: in a queue in order, all that was enqueued before.
+    fn end_not_followed(&mut self, signalled: &Event, tid: u32) {
+        let is_out_of_order = self.is_out_of_order;
+        let is_its_own =
+            |it: &NotFollowed| it.number == signalled.number && signalled.is_certain && !it.stands_for_more;
+        let has_completed =
+            |it: &NotFollowed| if is_out_of_order { is_its_own(it) } else { it.number <= signalled.number };
+        self.not_followed.retain(|it| signalled.queue == DEFAULT && it.tid != tid || !has_completed(it));
+    }
 }
 
 /// Of a process.
@@ -99,12 +122,12 @@ impl Queues {
     }
 
     /// A command is enqueued. Returns where. A later stream may have the handle of one that was destroyed.
-    pub(super) fn enqueue_command(&mut self, queue: u64, is_non_blocking: bool) -> Position {
+    pub(super) fn enqueue_command(&mut self, queue: u64, is_non_blocking: bool, tid: u32) -> Position {
         self.by_handle.entry(queue).or_default().is_non_blocking = is_non_blocking;
-        self.enqueue(queue)
+        self.enqueue(queue, tid)
     }
 
-    fn enqueue(&mut self, queue: u64) -> Position {
+    fn enqueue(&mut self, queue: u64, tid: u32) -> Position {
         if self.by_handle.len() >= LIMIT {
             self.forget();
         }
@@ -112,7 +135,8 @@ impl Queues {
         self.wait_for_default(queue);
         self.last += 1;
         let number = self.last;
-        self.by_handle.entry(queue).or_default().last = number;
+        let of = self.by_handle.entry(queue).or_default();
+        (of.last, of.last_by) = (number, tid);
         Position { queue, number }
     }
 
@@ -122,19 +146,18 @@ impl Queues {
             self.any_not_followed = true;
             return;
         };
-        let Position { number, .. } = self.enqueue(queue);
+        let Position { number, .. } = self.enqueue(queue, tid);
         let of = self.by_handle.entry(queue).or_default();
-        of.not_followed = Some(match of.not_followed {
-            Some(known) => NotFollowed { last: number, tid: known.tid.filter(|its| *its == tid), ..known },
-            None => NotFollowed { first: number, last: number, tid: Some(tid) },
-        });
+        // Of too many, this one stands for the one before it, too.
+        let stands_for_more = of.not_followed.len() >= NOT_FOLLOWED && of.not_followed.pop().is_some();
+        of.not_followed.push(NotFollowed { number, tid, stands_for_more });
     }
 
     /// Whether a command may have to wait for something that is not followed.
     pub(super) fn is_behind_not_followed(&self, at: Position) -> bool {
         let front = self.front_of(at.queue);
         let is_in_front = |(queue, of): (&u64, &Queue)| {
-            of.not_followed.is_some_and(|it| front.covers(Position { queue: *queue, number: it.first }))
+            of.not_followed.first().is_some_and(|it| front.covers(Position { queue: *queue, number: it.number }))
         };
         self.any_not_followed || self.by_handle.iter().any(is_in_front)
     }
@@ -142,7 +165,8 @@ impl Queues {
     /// Whether something that is not followed may be enqueued behind a command.
     pub(super) fn is_in_front_of_not_followed(&self, at: Position) -> bool {
         let is_behind = |(queue, of): (&u64, &Queue)| {
-            of.not_followed.is_some_and(|it| it.last > at.number) && (*queue == at.queue || of.front.covers(at))
+            of.not_followed.last().is_some_and(|it| it.number > at.number)
+                && (*queue == at.queue || of.front.covers(at))
         };
         self.any_not_followed || self.by_handle.iter().any(is_behind)
     }
@@ -154,13 +178,13 @@ impl Queues {
                 self.not_followed(queue, by.tid);
                 None
             }
+            (SyncKind::InOrder | SyncKind::OutOfOrder, Some(queue), _) => {
+                self.by_handle.entry(queue).or_default().is_out_of_order = by.kind == SyncKind::OutOfOrder;
+                None
+            }
+            (SyncKind::InOrder | SyncKind::OutOfOrder, None, _) => None,
             (SyncKind::Signals, Some(queue), Some(event)) => {
-                let Position { number, .. } = self.enqueue(queue);
-                let front = self.front_of(queue);
-                if self.events.len() >= LIMIT {
-                    self.events.clear();
-                }
-                self.events.insert(event, Event { queue, number, front });
+                self.signal(queue, event, by.tid);
                 None
             }
             (SyncKind::WaitsFor, Some(queue), event) => {
@@ -173,42 +197,43 @@ impl Queues {
             (SyncKind::Signals | SyncKind::WaitsFor, ..) => Some(self.all()),
             (kind, Some(queue), _) => {
                 self.wait_for_default(queue);
-                let end = self.by_handle.get(&queue).map_or(0, |of| of.last);
-                if kind == SyncKind::Completed {
-                    self.end_not_followed(queue, end, by.tid);
+                if kind == SyncKind::Completed
+                    && let Some(of) = self.by_handle.get_mut(&queue)
+                {
+                    of.not_followed.retain(|it| queue == DEFAULT && it.tid != by.tid);
                 }
                 Some(self.front_of(queue))
             }
             (kind, None, Some(event)) => {
                 let Some(signalled) = self.events.get(&event) else { return Some(self.all()) };
-                let (front, queue, number) = (signalled.front.clone(), signalled.queue, signalled.number);
-                if kind == SyncKind::Completed {
-                    self.end_not_followed(queue, number, by.tid);
+                if kind == SyncKind::Completed
+                    && let Some(of) = self.by_handle.get_mut(&signalled.queue)
+                {
+                    of.end_not_followed(signalled, by.tid);
                 }
-                Some(front)
+                Some(signalled.front.clone())
             }
             (kind, None, None) => {
                 if kind == SyncKind::Completed {
                     self.any_not_followed = false;
-                    self.by_handle.values_mut().for_each(|queue| queue.not_followed = None);
+                    self.by_handle.values_mut().for_each(|queue| queue.not_followed.clear());
                 }
                 Some(self.all())
             }
         }
     }
 
-    /// What was enqueued in a queue up to this number has completed.
-    fn end_not_followed(&mut self, queue: u64, number: u64, tid: u32) {
-        let Some(of) = self.by_handle.get_mut(&queue) else { return };
-        let Some(known) = &mut of.not_followed else { return };
-        if queue == DEFAULT && known.tid != Some(tid) {
-            return;
+    /// A queue signals an event behind what was enqueued in it last.
+    fn signal(&mut self, queue: u64, event: u64, tid: u32) {
+        if self.events.len() >= LIMIT {
+            self.events.clear();
         }
-        if known.last <= number {
-            of.not_followed = None;
-        } else {
-            known.first = known.first.max(number + 1);
-        }
+        self.by_handle.entry(queue).or_default();
+        self.wait_for_default(queue);
+        let of = self.by_handle.entry(queue).or_default();
+        let (number, is_certain) = (of.last, of.last_by == tid);
+        let front = self.front_of(queue);
+        self.events.insert(event, Event { queue, number, is_certain, front });
     }
 
     /// All that was enqueued in a queue, with what is in front of it.

@@ -22,22 +22,29 @@ use crate::place::{Place, ProcessId};
 const COMMANDS: usize = 1024;
 const SINCE: usize = 64;
 
+/// How many bytes the host may take for a flag.
+const FLAG: u64 = 64;
+
 impl Tracker {
     /// A command is enqueued.
     pub(super) fn command_begins(&mut self, at: Place, command: &Command) {
         if !at.promises(Promise::OrderIsSeen) {
+            self.may_have_looked(at, command);
             return;
         }
         let Some(state) = self.state_mut(at.process) else { return };
-        let position = state.queues.enqueue_command(command.queue.unwrap_or_default(), command.is_non_blocking);
-        let is_for_host = command.writes.is_none_or(|address| !is_device_memory(state, address));
-        let is_behind = state.queues.is_behind_not_followed(position) || state.contexts.len() > 1;
+        let queue = command.queue.unwrap_or_default();
+        let position = state.queues.enqueue_command(queue, command.is_non_blocking, at.tid);
+        let is_for_host =
+            !command.is_migration && command.writes.is_none_or(|address| !is_device_memory(state, address));
+        let is_only_counted = state.queues.is_behind_not_followed(position)
+            || at.promises(Promise::ContextsHaveQueues) && state.contexts.len() > 1;
         if command.is_kernel {
             state.queues.not_followed(command.queue, at.tid);
         }
-        // The host may look at it, and the driver waits for one to pageable memory ("API synchronization behavior" in
-        // the reference manual of the CUDA driver).
-        if is_for_host {
+        // The host may look at it. What is longer is no flag: the order of its bytes is not promised.
+        let may_tell = at.promises(Promise::HostCopiesWait) || command.size.is_none_or(|size| size <= FLAG);
+        if is_for_host && may_tell {
             state.told_to_host.join(&state.queues.front_of(position.queue));
         }
         let Some(state) = self.state(at.process) else { return };
@@ -45,20 +52,31 @@ impl Tracker {
         if parts.is_empty() {
             return;
         }
-        self.add_to_unknown(at, &parts, is_behind);
+        self.add_to_unknown(at, &parts, is_only_counted);
         let Some(state) = self.state_mut(at.process) else { return };
         if state.unknown.len() >= COMMANDS {
             state.unknown.pop_front();
         }
-        let unknown = Unknown {
-            place: at,
-            position,
-            parts,
-            is_only_counted: is_behind,
-            read_by: SmallVec::new(),
-            since: Vec::new(),
-        };
+        let unknown =
+            Unknown { place: at, position, parts, is_only_counted, read_by: SmallVec::new(), since: Vec::new() };
         state.unknown.push_back(unknown);
+    }
+
+    /// A command is enqueued by an interface whose order is not followed: it may be for the host that looks at a flag.
+    fn may_have_looked(&mut self, at: Place, command: &Command) {
+        let Some(state) = self.state(at.process) else { return };
+        let parts = self.parts(state, at, command);
+        for (place, state) in self.states.iter_mut().enumerate().filter(|_| !parts.is_empty()) {
+            for unknown in &mut state.unknown {
+                let is_conflict =
+                    unknown.parts.iter().any(|part| parts.iter().any(|other| part.conflict(other).is_some()));
+                if is_conflict && place == at.process.0 as usize {
+                    unknown.is_only_counted = true;
+                } else if is_conflict && !unknown.read_by.contains(&at.process) {
+                    unknown.read_by.push(at.process);
+                }
+            }
+        }
     }
 
     /// A command was refused.
@@ -78,10 +96,17 @@ impl Tracker {
         // Another process may have signalled a shared event since this one did.
         let object = by.event.and_then(|value| state.objects.get(&Handle { kind: Kind::Event, value }));
         let is_shared = object.is_some_and(|event| event.export.is_some() || event.fingerprint.is_some());
+        if is_shared {
+            state.event_used = by.time;
+        }
         let by = match by.kind {
             SyncKind::Completed if is_shared => &Synchronization { kind: SyncKind::MayBeCompleted, ..*by },
             _ => by,
         };
+        // Somebody who is not traced may wait for it.
+        if let (true, SyncKind::Signals, Some(queue)) = (is_shared, by.kind, by.queue) {
+            state.told_to_host.join(&state.queues.front_of(queue));
+        }
         let Some(known) = state.queues.synchronize(by) else { return };
         state.waited = state.waited.max(by.time);
         let mut since = Vec::new();
@@ -171,7 +196,8 @@ impl Tracker {
 
     /// What a command accesses of memory that processes share.
     fn parts(&self, state: &ProcessState, at: Place, command: &Command) -> SmallVec<[Part; 2]> {
-        let Some(size) = command.size.filter(|size| *size > 0) else { return SmallVec::new() };
+        let size = command.size.filter(|size| *size > 0 && !command.is_migration);
+        let Some(size) = size else { return SmallVec::new() };
         let part = |(address, writes): (Option<u64>, bool)| {
             let (memory, offset, handle) = self.shared_at(state, at, address?)?;
             Some(Part { memory, bytes: [offset, offset.saturating_add(size)], writes, handle })

@@ -58,6 +58,8 @@ effects! {
     Unmaps,
     /// It appends a command that accesses memory to a queue or a command list.
     Enqueues,
+    /// It appends a command that migrates memory, and neither reads nor changes its bytes.
+    Migrates,
     /// It accesses memory, and may wait until that has completed.
     Performs,
     /// It enqueues a kernel, which may access all memory that its arguments point to.
@@ -72,9 +74,11 @@ effects! {
     Orders,
     /// It lets the program find out, now or later and without a wait, that commands have completed.
     Reveals,
+    /// It gives the program a way to order commands that is not seen, from now on.
+    Exposes,
     /// It unloads code. Later kernels may have the handles of those that were in it.
     Unloads,
-    /// It makes a queue signal an event.
+    /// It makes a queue signal an event, which a call about an event names.
     Signals,
     /// It waits on the host for the object, or lets the program do so.
     Waits,
@@ -96,7 +100,7 @@ impl Effect {
     /// Whether it appends a command that accesses memory to a queue or a command list.
     #[inline(always)]
     pub const fn is_command(self) -> bool {
-        matches!(self, Self::Enqueues(_) | Self::Performs(_) | Self::Launches(_))
+        matches!(self, Self::Enqueues(_) | Self::Migrates(_) | Self::Performs(_) | Self::Launches(_))
     }
 
     /// Whether it enqueues a kernel.
@@ -114,7 +118,7 @@ impl Effect {
     /// Whether its calls are of no interest in a process that shares nothing, besides those of commands.
     #[inline(always)]
     pub const fn is_passed_on(self) -> bool {
-        matches!(self, Self::Submits(_) | Self::Orders(_))
+        matches!(self, Self::Submits(_) | Self::Orders(_) | Self::Signals(Kind::Queue))
     }
 
     /// Whether it makes a queue, waits for one or reveals its state, orders its commands, or clears one, or unloads
@@ -128,6 +132,9 @@ impl Effect {
                 | Self::Clears(_)
                 | Self::Orders(_)
                 | Self::Reveals(_)
+                | Self::Exposes(_)
+                | Self::Asks(Kind::Queue)
+                | Self::Signals(Kind::Queue)
                 | Self::Unloads(_)
         )
     }
@@ -147,7 +154,7 @@ impl Effect {
     /// Whether the host knows after a success that commands have completed, or can find out.
     #[inline(always)]
     pub const fn waits(self) -> bool {
-        matches!(self, Self::Waits(_) | Self::Asks(Kind::Event) | Self::Reveals(_))
+        matches!(self, Self::Waits(_) | Self::Asks(Kind::Event | Kind::Queue) | Self::Reveals(_))
     }
 
     /// The kind of the handle data that it opens; `None` if it opens none.

@@ -208,11 +208,14 @@ impl Function {
 
     /// The slot of the function in an adapter's table of `length` slots; `None` where no known release has that length.
     ///
-    /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`) in 2026.2 and has 25 since. In
-    /// `ur_enqueue_exp_dditable_t`, functions changed slots between releases; those of asynchronous allocation have the
-    /// same slots in all releases with a table of 10.
+    /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`, in the rows the last one) in 2026.2 and has
+    /// 25 since. In `ur_enqueue_exp_dditable_t`, functions changed slots between releases. Those of tables of 10 have
+    /// the same slots in all of them, but for `pfnTimestampRecordingExp` and `pfnCommandBufferExp`, which changed places
+    /// in 2026.2: to urscope their calls are alike.
     pub const fn slot_in(self, length: usize) -> Option<usize> {
         match (self.slot(), length) {
+            ((Table::Enqueue, 25), 25) => None,
+            ((Table::Enqueue, 25), 26) => Some(0),
             ((Table::Enqueue, slot), 25) | ((Table::EnqueueExp, slot), 10) => Some(slot),
             ((Table::Enqueue, slot), 26) => Some(slot + 1),
             ((Table::Enqueue | Table::EnqueueExp, _), _) => None,
@@ -275,7 +278,8 @@ mod tests {
         for function in Function::ALL {
             assert_eq!(Function::from_name(function.name()), Some(*function));
         }
-        assert_eq!(Function::from_name("urEnqueueKernelLaunch"), None);
+        assert_eq!(Function::from_name("urEnqueueKernelLaunch"), Some(Function::urEnqueueKernelLaunch));
+        assert_eq!(Function::from_name("urEnqueueKernelLaunch2"), None);
     }
 
     #[test]
@@ -291,6 +295,7 @@ mod tests {
     fn a_table_that_lost_its_first_slot_is_known_by_its_length() {
         let barrier = Function::urEnqueueEventsWaitWithBarrierExt;
         assert_eq!([24, 25, 26, 27].map(|length| barrier.slot_in(length)), [None, Some(24), Some(25), None]);
+        assert_eq!([25, 26].map(|length| Function::urEnqueueKernelLaunch.slot_in(length)), [None, Some(0)]);
         assert_eq!(Function::urIPCCloseMemHandleExp.slot_in(4), Some(3));
     }
 

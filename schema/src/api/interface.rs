@@ -177,6 +177,10 @@ pub enum Promise {
     /// A command begins at the earliest when it is enqueued, and what makes it wait for another process is seen: a use
     /// of an event, or that there was a kernel, a callback or another wait.
     OrderIsSeen,
+    /// A copy to memory of the host may wait ("API synchronization behavior" in the reference manual of the CUDA driver).
+    HostCopiesWait,
+    /// Each context has a default queue of its own, and a wait for all commands is for those of one context.
+    ContextsHaveQueues,
     /// A get of physical memory may return a new descriptor, which only the program closes, and which keeps the memory
     /// until then.
     DescriptorsKeepMemory,

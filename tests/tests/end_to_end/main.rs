@@ -72,6 +72,7 @@ mod scripts;
 mod software_cuda;
 mod stacks;
 mod suites;
+mod sycl_order;
 mod top;
 mod torn_records;
 mod transparency;

@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 53] = [
+const PROGRAMS: [(&str, Shares, Runs); 54] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -76,6 +76,7 @@ const PROGRAMS: [(&str, Shares, Runs); 53] = [
     ("ur_sharing", Memory, Listed),
     ("ur_support", AllKinds, Once),
     ("ur_violations", AllKinds, Listed),
+    ("sycl_order", Memory, Listed),
     ("unmap_in_use", AllKinds, Once),
     // These have nothing to do with an adapter.
     ("museum_compute_runtime_974", AllKinds, Once),

@@ -40,7 +40,7 @@ pub(super) fn by_interface(
     }
     let is_shareable = enter.flags.is_some_and(|flags| flags & u64::from(UR_EXP_EVENT_FLAG_IPC_EXP) != 0);
     let flags = match of_interface.effect() {
-        Effect::Enqueues(_) => enter.flags,
+        Effect::Enqueues(_) | Effect::Migrates(_) => enter.flags,
         _ => enter.flags.map(|_| if is_shareable { EVENT_INTERPROCESS } else { 0 }),
     };
     let has_context = matches!(

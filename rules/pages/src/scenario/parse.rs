@@ -42,12 +42,14 @@ const ENDS: [(&str, End); 5] = [
     ("incomplete", End::Incomplete),
 ];
 
-const SYNCHRONIZATIONS: [(&str, SyncKind); 5] = [
+const SYNCHRONIZATIONS: [(&str, SyncKind); 7] = [
     ("host-waits", SyncKind::Completed),
     ("may-know", SyncKind::MayBeCompleted),
     ("signals", SyncKind::Signals),
     ("awaits", SyncKind::WaitsFor),
     ("not-followed", SyncKind::NotFollowed),
+    ("in-order", SyncKind::InOrder),
+    ("out-of-order", SyncKind::OutOfOrder),
 ];
 
 impl FromStr for Scenario {

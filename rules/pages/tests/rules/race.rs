@@ -4,10 +4,11 @@ use urscope_rules::{Finding, Severity};
 
 use crate::scenarios;
 
-/// Two processes copy to and from the same memory, and the device executes that so. What is found.
+/// Two processes copy to and from the same memory, perhaps one after the other, and the device executes that so. What is
+/// found.
 #[track_caller]
 fn executed(steps: &str) -> Vec<Finding> {
-    let begin = "p: alloc a 4096\np: get a -> h\nc: open h -> m\np: copy a sized 4096\nc: copy m sized 4096\n";
+    let begin = "p: alloc a 4096\np: get a -> h\nc: open h -> m\np: copy a sized 4096\np: may-know\nc: copy m sized 4096\nc: may-know\n";
     let end = "p: host-waits\nc: host-waits\nc: close m\np: put h\np: free a";
     scenarios::play(&format!("{begin}{steps}\n{end}"))
 }
@@ -174,9 +175,44 @@ fn what_a_host_or_something_else_may_have_ordered_is_no_race() {
         let found = in_order(steps);
         assert!(found.iter().all(|finding| finding.rule.code != "race"), "{steps}: {found:#?}");
     }
-    let of_unified_runtime = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: copy a sized 64\nc: copy m sized 64\np: host-waits\n\
-                              c: host-waits\nc: close m\np: put h\np: free a";
-    assert!(scenarios::play(of_unified_runtime).is_empty());
+}
+
+/// Two processes share memory of Unified Runtime. How many races are found between `first` and a copy of the other
+/// process, with `then` behind that.
+#[track_caller]
+fn races_of_unified_runtime(first: &str, then: &str) -> usize {
+    let begin = "p: alloc a 4096\np: get a -> h\nc: open h -> m\n";
+    let end = "p: host-waits of s\np: may-know\nc: may-know\nc: close m\np: put h\np: free a";
+    let found = scenarios::play(&format!("{begin}{first}\nc: copy m sized 64 queue q\n{then}\n{end}"));
+    assert!(found.iter().all(|finding| finding.rule.code == "race"), "{found:#?}");
+    found.len()
+}
+
+#[test]
+fn in_a_queue_out_of_order_an_event_is_for_one_command() {
+    let copy = "p: copy a sized 64 queue s";
+    assert_eq!(races_of_unified_runtime(copy, ""), 1);
+    assert_eq!(races_of_unified_runtime(&format!("{copy}\np: signals for e of s\np: host-waits for e"), ""), 0);
+    let kernel = "p: not-followed of s\np: signals for k of s";
+    for (first, expected) in [
+        ("p: in-order of s\n{kernel}\np: host-waits for k\n{copy}", 1),
+        ("p: out-of-order of s\n{kernel}\np: host-waits for k\n{copy}", 1),
+        ("p: out-of-order of s\n{kernel}\n{kernel}2\np: host-waits for k\n{copy}", 0),
+        (
+            "p: in-order of s\n{kernel}\np: copy x sized 8 queue s\np: signals for e of s\np: host-waits for e\n{copy}",
+            1,
+        ),
+        (
+            "p: out-of-order of s\n{kernel}\np: copy x sized 8 queue s\np: signals for e of s\np: host-waits for e\n{copy}",
+            0,
+        ),
+        ("p: out-of-order of s\n{kernel}\np: host-waits of s\n{copy}", 1),
+        ("p: out-of-order of s\n65 times\n{kernel}$\nend\np: host-waits for k65\n{copy}", 0),
+        ("p: out-of-order of s\n65 times\n{kernel}$\nend\np: host-waits of s\n{copy}", 1),
+    ] {
+        let steps = first.replace("{kernel}", kernel).replace("{copy}", copy);
+        assert_eq!(races_of_unified_runtime(&steps, ""), expected, "{first}");
+    }
 }
 
 /// How many races are found between `first` of one process and a copy of another one, with `then` behind that.

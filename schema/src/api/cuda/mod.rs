@@ -57,6 +57,8 @@ pub static INTERFACE: Interface = Interface {
         Promise::FreesEndAtOnce,
         Promise::HandlesNameAllocations,
         Promise::OrderIsSeen,
+        Promise::ContextsHaveQueues,
+        Promise::HostCopiesWait,
         Promise::MappingsHoldMemory,
         // "the memory allocation will be freed when all outstanding mappings to the memory are unmapped and when all
         // outstanding references to the handle (including it's shareable counterparts) are also released"

@@ -83,7 +83,7 @@ macro_rules! ze_functions {
             /// Appends a copy of memory that another context has allocated.
             fn zeCommandListAppendMemoryCopyFromContext(list: Queue, pointer: Accessed, source_context: Unseen, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[11] Enqueues Usm;
             /// Appends a migration of memory to a command list.
-            fn zeCommandListAppendMemoryPrefetch(list: Queue, pointer: Accessed, size: Length) in ZeCommandList[16] Enqueues Usm;
+            fn zeCommandListAppendMemoryPrefetch(list: Queue, pointer: Accessed, size: Length) in ZeCommandList[16] Migrates Usm;
             /// Waits on the host for a command list; like all waits that follow, never recorded.
             fn zeCommandListHostSynchronize(list: Unseen, timeout: Unseen) in ZeCommandList[28] Waits Queue;
             /// Waits on the host for a queue.

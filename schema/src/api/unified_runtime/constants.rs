@@ -22,6 +22,15 @@ constants! {
     /// `ur_adapter_info_t`: the generation of the adapter, 1 or 2 for Level Zero, as a `uint32_t`.
     UR_ADAPTER_INFO_VERSION = 2;
 
+    /// `ur_queue_flags_t`: the queue may execute its commands in any order.
+    UR_QUEUE_FLAG_OUT_OF_ORDER_EXEC_MODE_ENABLE = 1 << 0;
+    /// `ur_queue_info_t`: whether all its commands have completed, as a `ur_bool_t`.
+    UR_QUEUE_INFO_EMPTY = 6;
+    /// `ur_event_info_t`: whether its command has completed, as a `ur_event_status_t`.
+    UR_EVENT_INFO_COMMAND_EXECUTION_STATUS = 3;
+    /// `ur_event_status_t`: the command has completed.
+    UR_EVENT_STATUS_COMPLETE = 0;
+
     /// `ur_structure_type_t` of a `ur_event_native_properties_t`.
     UR_STRUCTURE_TYPE_EVENT_NATIVE_PROPERTIES = 20;
     /// `ur_structure_type_t` of a `ur_physical_mem_properties_t`.

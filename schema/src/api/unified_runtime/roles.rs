@@ -67,8 +67,28 @@ roles! {
             values.object = Some(self.0 as u64).filter(|pool| *pool != 0);
         }
     };
+    /// The `uint32_t` that counts the events that a command waits for.
+    WaitListLength(u32) structure WAIT_COUNT;
+    /// A `const ur_event_handle_t *`, the events that a command waits for, or null.
+    WaitList(usize) structure WAIT_LIST;
+    /// A `ur_event_handle_t *` that receives the event of a command, or null.
+    OutEvent(usize) structure OUT_EVENT;
+    /// A `ur_event_handle_t` of a command.
+    CommandEvent(usize) source event;
+    /// A `const ur_queue_properties_t *`, or null.
+    QueueProperties(usize) structure QUEUE_PROPERTIES;
+    /// A `ur_native_handle_t` of a queue.
+    NativeQueue(usize) structure NATIVE_QUEUE;
+    /// A `ur_event_info_t`.
+    EventProperty(u32) enter property structure STATE_PROPERTY;
+    /// A buffer for the value of a property of an event.
+    OutEventValue(usize) absent value structure STATE_VALUE null Value in value;
+    /// A `ur_queue_info_t`.
+    StateProperty(u32) structure STATE_PROPERTY;
+    /// A buffer for its value, or null.
+    OutState(usize) structure STATE_VALUE;
     /// The `uint32_t` that counts the events that a command waits for; 0 is not recorded.
-    WaitCount(u32) {
+    WaitCount(u32) structure WAIT_COUNT {
         #[inline]
         fn enter(self, values: &mut Values) {
             values.count = Some(u64::from(self.0)).filter(|count| *count != 0);
@@ -81,4 +101,19 @@ roles! {
             INTERFACE.support.iter().any(|(property, _)| *property == self.0)
         }
     };
+}
+
+/// A `ur_rect_offset_t` or `ur_rect_region_t`, which C passes by value. It is passed on but not recorded.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnseenTriple {
+    sizes: [u64; 3],
+}
+
+impl Role for UnseenTriple {
+    const IS_SEEN: bool = false;
+
+    fn of_word(word: u64) -> Self {
+        Self { sizes: [word, 0, 0] }
+    }
 }

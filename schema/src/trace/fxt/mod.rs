@@ -116,6 +116,8 @@ names! {
     Signals = SyncKind::Signals.name(),
     WaitsFor = SyncKind::WaitsFor.name(),
     NotFollowed = SyncKind::NotFollowed.name(),
+    InOrder = SyncKind::InOrder.name(),
+    OutOfOrder = SyncKind::OutOfOrder.name(),
     Event = "event",
     Descriptors = "descriptors",
     Open = "open",
@@ -142,12 +144,14 @@ names! {
 }
 
 /// The names of what orders commands.
-const SYNCHRONIZATIONS: [(SyncKind, Name); 5] = [
+const SYNCHRONIZATIONS: [(SyncKind, Name); 7] = [
     (SyncKind::Completed, Name::Completed),
     (SyncKind::MayBeCompleted, Name::MayBeCompleted),
     (SyncKind::Signals, Name::Signals),
     (SyncKind::WaitsFor, Name::WaitsFor),
     (SyncKind::NotFollowed, Name::NotFollowed),
+    (SyncKind::InOrder, Name::InOrder),
+    (SyncKind::OutOfOrder, Name::OutOfOrder),
 ];
 
 /// The names of accesses by executed commands.

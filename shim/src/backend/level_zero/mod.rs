@@ -8,9 +8,9 @@
 //! written to the caller's memory.
 
 use urscope_schema::api::role::{
-    Context, Count, Data, DataSize, Desc, Device, Devices, Event, Events, Flags, InOutEvent, IpcProperty, Offset,
-    OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject, OutPointer, OutValue, OutValueSize, PhysicalMem,
-    Pointer, Property, Size, Unseen, Unseen32, ValueSize,
+    Context, Count, Data, DataSize, Desc, Device, Devices, Event, EventProperty, Events, Flags, InOutEvent,
+    IpcProperty, Offset, OpenedData, OutBool, OutContext, OutData, OutDataSize, OutEventValue, OutObject, OutPointer,
+    OutValue, OutValueSize, PhysicalMem, Pointer, Property, Queue, Size, Unseen, ValueSize, WaitList, WaitListLength,
 };
 use urscope_schema::api::{Function, ResultCode};
 
@@ -163,10 +163,10 @@ impl Backend for LevelZero {
         fn urEventRetain(at, event: Event) = event::retain(at, event);
         fn urEventRelease(at, event: Event) = event::release(at, event);
         // Every event is the adapter's own, or wrapped by it.
-        fn urEventGetInfo(at, event: Event, property: Property, size: ValueSize, value: OutValue, size_ret: OutValueSize) =
+        fn urEventGetInfo(at, event: Event, property: EventProperty, size: ValueSize, value: OutEventValue, size_ret: OutValueSize) =
             result::done(adapter::urEventGetInfo(at.via)(event, property, size, value, size_ret));
         fn urEventWait(at, count: Count, events: Events) = result::done(adapter::urEventWait(at.via)(count, events));
-        fn urEnqueueEventsWaitWithBarrierExt(at, queue: Unseen, properties: Unseen, count: Unseen32, events: Unseen, event: InOutEvent) =
+        fn urEnqueueEventsWaitWithBarrierExt(at, queue: Queue, properties: Unseen, count: WaitListLength, events: WaitList, event: InOutEvent) =
             event::enqueue(at, signal::Barrier { queue, properties, count, events }, event);
         fn urIPCGetEventHandleExp(at, event: Event, data: OutData, size: OutDataSize) = event::get(at, event, data, size);
         fn urIPCPutEventHandleExp(at, context: Context, data: Data) = event::put(at, context, data);

@@ -6,7 +6,7 @@
 //! through the adapter.
 
 use urscope_schema::api::ResultCode;
-use urscope_schema::api::role::{InOutEvent, Unseen, Unseen32};
+use urscope_schema::api::role::{InOutEvent, Queue, Unseen, WaitList, WaitListLength};
 
 use super::driver::{Driver, ZeHandle, driver};
 use super::{LevelZero, result};
@@ -77,10 +77,10 @@ fn end_signalled(which: impl Fn(&PendingRelease) -> bool) {
 /// The arguments of `urEnqueueEventsWaitWithBarrierExt` without the event.
 #[derive(Clone, Copy)]
 pub(crate) struct Barrier {
-    pub(crate) queue: Arg<Unseen>,
+    pub(crate) queue: Arg<Queue>,
     pub(crate) properties: Arg<Unseen>,
-    pub(crate) count: Arg<Unseen32>,
-    pub(crate) events: Arg<Unseen>,
+    pub(crate) count: Arg<WaitListLength>,
+    pub(crate) events: Arg<WaitList>,
 }
 
 impl Barrier {
@@ -108,7 +108,7 @@ pub(crate) fn signal_after(
     signalled?;
     // SAFETY: the caller's variable is a list of one valid event; the properties and the out-parameter may be null.
     let (properties, count, events, no_event) = unsafe {
-        (Arg::new(Unseen(0)), Arg::new(Unseen32(1)), Arg::new(Unseen(event.get().0)), Arg::new(InOutEvent(0)))
+        (Arg::new(Unseen(0)), Arg::new(WaitListLength(1)), Arg::new(WaitList(event.get().0)), Arg::new(InOutEvent(0)))
     };
     Barrier { queue, properties, count, events }.enqueue(at, no_event)
 }

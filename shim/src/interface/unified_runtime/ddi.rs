@@ -24,6 +24,7 @@ use crate::knobs::{self, Entry};
 use crate::layer::trace;
 use crate::raw::symbols::modules::{self, Module};
 use crate::raw::{args::AdapterHandle, late_functions, threads::mutex::Mutex};
+use crate::synchronization;
 
 /// The number of slots of a dispatch table that are searched. The largest known table has 241.
 const DISPATCH_TABLE_LIMIT: usize = 1024;
@@ -154,8 +155,8 @@ fn getter_hook(table: Table, via: usize) -> Option<*mut c_void> {
             }
         };
     }
-    const { assert!(Table::ZeMem as usize == 13 && ADAPTERS == 8, "each has a getter") };
-    of_tables!(0 1 2 3 4 5 6 7 8 9 10 11 12)
+    const { assert!(Table::ZeMem as usize == 15 && ADAPTERS == 8, "each has a getter") };
+    of_tables!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14)
 }
 
 /// The adapter's implementation of a function for which its table has `original`; `None` if there is none. For an
@@ -201,7 +202,13 @@ unsafe fn replace_slots(table: Table, via: usize, slots: *mut *mut c_void, fille
     for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == table) {
         // An older adapter has a shorter table. Slots that it does not fill must not be written.
         let place = function.slot_in(filled.len()).and_then(|index| Some((index, filled.get(index).copied()?)));
-        let Some((index, original)) = place else { continue };
+        let Some((index, original)) = place else {
+            // Where its functions are is not known, so commands and what orders them are not seen.
+            if function.slot_in(filled.len()).is_none() && function != Function::urEnqueueKernelLaunch {
+                synchronization::expose();
+            }
+            continue;
+        };
         if former_signature(via, function).is_some() {
             continue;
         }

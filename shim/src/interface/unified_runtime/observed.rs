@@ -9,7 +9,6 @@ use urscope_schema::call::Values;
 use super::structures::Structures;
 use crate::call::{self, Begin, Begun, Origin};
 use crate::raw::args::{observed::Parameters, out_params::ObservedOutParams};
-use crate::synchronization;
 
 /// A call that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +24,11 @@ pub(super) fn begins(function: Function, via: usize, parameters: Parameters) -> 
     let mut arguments = parameters.arguments(function, &Structures);
     let begun = match call::begin::<false>(function, function.effect(), None, Origin::Xpti(via), &mut arguments) {
         Begin::Recorded(begun) => Some(begun),
-        Begin::Unrecorded | Begin::Answered(_) => None,
+        Begin::Unrecorded => {
+            call::before_unrecorded(function.effect(), arguments.inputs());
+            None
+        }
+        Begin::Answered(_) => None,
     };
     Observed { function, begun, out_params: ObservedOutParams::of(arguments) }
 }
@@ -38,13 +41,13 @@ impl Observed {
 
     /// Shows the exit of the call to the layers.
     pub(super) fn returns(self, result: ResultCode, answers: Values) {
-        let inputs = self.out_params.inputs();
+        let inputs = self.out_params.arguments().inputs();
         match self.begun {
             Some(begun) => {
                 let _ =
                     call::end::<false>(self.function, self.function.effect(), begun, inputs, result, Some(&answers));
             }
-            None => synchronization::after(self.function, self.function.effect(), inputs, result, false),
+            None => call::after_unrecorded(self.function.effect(), self.out_params.arguments(), result),
         }
     }
 

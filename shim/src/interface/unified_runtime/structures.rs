@@ -2,7 +2,12 @@
 
 use std::ptr::with_exposed_provenance;
 
-use urscope_schema::api::{role::Sources, unified_runtime::structures};
+use urscope_schema::api::role::Sources;
+use urscope_schema::api::unified_runtime::constants::{
+    UR_EVENT_INFO_COMMAND_EXECUTION_STATUS, UR_EVENT_STATUS_COMPLETE, UR_QUEUE_FLAG_OUT_OF_ORDER_EXEC_MODE_ENABLE,
+    UR_QUEUE_INFO_EMPTY,
+};
+use urscope_schema::api::unified_runtime::structures;
 use urscope_schema::call::Values;
 
 use crate::raw::args::{inputs::FLAGS, reader::Reader};
@@ -35,6 +40,37 @@ impl Reader for Structures {
         if answer != 0 {
             // SAFETY: the call succeeded, so the caller's variable holds a `ur_bool_t`, one byte (`urDeviceGetInfo`).
             values.value = Some(u64::from(unsafe { with_exposed_provenance::<u8>(answer).read() }));
+        }
+    }
+
+    fn makes_out_of_order(&self, sources: &Sources) -> Option<bool> {
+        let properties = sources.structures.get(structures::QUEUE_PROPERTIES) as usize;
+        let flags = if properties == 0 { Some(0) } else { read::<u32>(properties.wrapping_add(FLAGS)) };
+        let is_native = sources.structures.get(structures::NATIVE_QUEUE) != 0;
+        Some(is_native || flags.is_none_or(|flags| flags & UR_QUEUE_FLAG_OUT_OF_ORDER_EXEC_MODE_ENABLE != 0))
+    }
+
+    fn wait_list(&self, sources: &Sources) -> (usize, usize) {
+        let of = |kind| sources.structures.get(kind) as usize;
+        let events = of(structures::WAIT_LIST);
+        (events, if events == 0 { 0 } else { of(structures::WAIT_COUNT) })
+    }
+
+    fn signalled(&self, sources: &Sources) -> usize {
+        sources.structures.get(structures::OUT_EVENT) as usize
+    }
+
+    fn shows_signalled(&self, sources: &Sources) -> bool {
+        let value = sources.structures.get(structures::STATE_VALUE) as usize;
+        let property = sources.structures.get(structures::STATE_PROPERTY) as u32;
+        let is_asked = if sources.event == 0 { UR_QUEUE_INFO_EMPTY } else { UR_EVENT_INFO_COMMAND_EXECUTION_STATUS };
+        if value == 0 || property != is_asked {
+            return false;
+        }
+        // A `ur_bool_t` is a byte.
+        match sources.event {
+            0 => read::<u8>(value).is_some_and(|is_empty| is_empty != 0),
+            _ => read::<u32>(value) == Some(UR_EVENT_STATUS_COMPLETE),
         }
     }
 

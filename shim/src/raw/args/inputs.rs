@@ -32,6 +32,8 @@ pub struct NewQueue {
     pub is_list: bool,
     /// Whether it does not wait for the default queue.
     pub is_non_blocking: bool,
+    /// Whether it may execute its commands in any order; `None` if all queues of the interface are in order.
+    pub is_out_of_order: Option<bool>,
 }
 
 /// The inputs of a call that are passed by reference: descriptions, and lists of events and devices.
@@ -80,7 +82,38 @@ impl Inputs {
             is_synchronous: reader.makes_synchronous(sources),
             is_list: reader.makes_list(sources),
             is_non_blocking: reader.makes_non_blocking(sources),
+            is_out_of_order: reader.makes_out_of_order(sources),
         })
+    }
+
+    /// The events that the command of the call waits for.
+    #[inline]
+    pub fn wait_list(&self) -> impl Iterator<Item = usize> {
+        let has_any = !self.sources.structures.is_empty();
+        let (events, count) = if has_any { self.reader.wait_list(&self.sources) } else { (0, 0) };
+        words(events, count)
+    }
+
+    /// The event that the command of the call signals. The call has succeeded.
+    #[inline]
+    pub fn signalled(&self) -> Option<usize> {
+        let has_any = !self.sources.structures.is_empty();
+        let variable = if has_any { self.reader.signalled(&self.sources) } else { 0 };
+        // SAFETY: the callee has written a handle to the caller's variable.
+        let event = || unsafe { std::ptr::with_exposed_provenance::<usize>(variable).read_unaligned() };
+        Some(variable).filter(|variable| *variable != 0).map(|_| event()).filter(|event| *event != 0)
+    }
+
+    /// Whether the call, which asks for the state of an event, has shown that it is signalled.
+    pub fn shows_signalled(&self) -> bool {
+        self.reader.shows_signalled(&self.sources)
+    }
+
+    /// The events that the call is about.
+    pub fn events(&self) -> impl Iterator<Item = usize> {
+        let Sources { event, events, count, .. } = self.sources;
+        let single = Some(event).filter(|event| events == 0 && *event != 0);
+        single.into_iter().chain(words(events, if events == 0 { 0 } else { count as usize }))
     }
 
     /// Shows `visit` each word of a kernel's arguments that may be a pointer; false if it is not known where they are.
@@ -97,11 +130,7 @@ impl Inputs {
     /// The first of the call's events that `wanted` accepts.
     #[inline]
     pub fn first_event(&self, wanted: impl Fn(usize) -> bool) -> Option<usize> {
-        let Sources { event, events, count, .. } = self.sources;
-        if events == 0 {
-            return Some(event).filter(|event| *event != 0 && wanted(*event));
-        }
-        words(events, count as usize).find(|event| wanted(*event))
+        self.events().find(|event| wanted(*event))
     }
 
     /// Adds what the caller passes by reference: the flags of a description, the first of the devices, and what the

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use urscope_schema::api::role::{HandleBytes, OutParams};
 use urscope_schema::{api::Effect, api::ResultCode, call::Values};
 
-use super::inputs::{Arguments, Inputs, data_hashes};
+use super::inputs::{Arguments, data_hashes};
 use super::umf_header::{UMF_SIZES, UmfHeader};
 use super::{handle_data, row::RealCall};
 use crate::raw::processes::process;
@@ -73,9 +73,9 @@ impl ObservedOutParams {
         Self { arguments, extent }
     }
 
-    /// What the call passes by reference.
-    pub fn inputs(&self) -> &Inputs {
-        self.arguments.inputs()
+    /// The arguments of the call.
+    pub fn arguments(&self) -> &Arguments {
+        &self.arguments
     }
 
     /// The recorded answers, which are read from the caller's variables. A success without an answer is detected only

@@ -39,6 +39,28 @@ pub trait Reader: Debug + Sync {
         false
     }
 
+    /// Whether the queue that the call creates may execute its commands in any order; `None` if it is a stream of an
+    /// interface that has only queues in order.
+    fn makes_out_of_order(&self, _sources: &Sources) -> Option<bool> {
+        None
+    }
+
+    /// The address and the number of the events that a command waits for.
+    fn wait_list(&self, _sources: &Sources) -> (usize, usize) {
+        (0, 0)
+    }
+
+    /// The address of a variable that has received the event of a command, or 0.
+    fn signalled(&self, _sources: &Sources) -> usize {
+        0
+    }
+
+    /// Whether the answer of a call that asks for the state of an event is that it is signalled. The call has
+    /// succeeded.
+    fn shows_signalled(&self, _sources: &Sources) -> bool {
+        true
+    }
+
     /// The queue or command list that the call is about, 0 for the default one; `None` if it is not known.
     fn queue(&self, sources: &Sources) -> Option<usize> {
         Some(sources.queue)

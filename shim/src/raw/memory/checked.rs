@@ -30,6 +30,8 @@ pub(crate) enum Failure {
 pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: integers.
+unsafe impl Plain for u8 {}
+// SAFETY: as above.
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for i32 {}

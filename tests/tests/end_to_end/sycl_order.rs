@@ -1,0 +1,59 @@
+//! What comes before what in queues of SYCL: two commands of two processes that nothing orders are found, on a fast
+//! device and without a delay, and nothing is said of others.
+
+use urscope_tests::{Adapter, Release, TestRun, on_all_processors, record_fields};
+
+use crate::on_both_adapters;
+
+/// Programs that are correct.
+const RIGHT: [&str; 12] = [
+    "right_queue",
+    "right_queue_out_of_order",
+    "right_event",
+    "right_event_behind",
+    "right_dependent",
+    "right_barrier",
+    "right_barrier_elsewhere",
+    "right_polled",
+    "right_empty",
+    "right_two_events",
+    "right_prefetch",
+    "right_overwritten",
+];
+
+/// Programs in which the process that writes, or reads, says so too early.
+const WRONG: [&str; 5] = ["told_first", "other_queue", "other_event", "barrier_before", "overwritten_early"];
+
+fn is_judged(case: &str, run: TestRun) {
+    let outcome = run.arg(case).run();
+    let report = outcome.report();
+    if RIGHT.contains(&case) {
+        assert_eq!((report.violations(), report.verdict()), (vec![], "clean"), "{case}: {}", outcome.stderr);
+    } else {
+        assert_eq!(report.violations(), ["error race"], "{case}: {}", outcome.stderr);
+        let message = report.finding("race")["message"].as_str().unwrap();
+        // Some commands meet.
+        assert!(["nothing orders that and", "both were under way"].iter().any(|it| message.contains(it)), "{message}");
+    }
+    outcome.traces().iter().for_each(record_fields::assert_as_declared);
+}
+
+on_both_adapters! {
+    fn commands_that_nothing_orders_are_found_and_no_others(adapter) {
+        on_all_processors(RIGHT.into_iter().chain(WRONG), |case| {
+            is_judged(case, TestRun::of("sycl_order", Release::R2026_2, adapter));
+        });
+    }
+}
+
+/// A release whose tables have another order, urscope's own backend, calls that are only shown, and the other form.
+#[test]
+fn every_way_to_the_calls_shows_the_order() {
+    let of = |release| TestRun::of("sycl_order", release, Adapter::V2);
+    on_all_processors(["right_polled", "right_barrier_elsewhere", "told_first", "other_event"].into_iter(), |case| {
+        is_judged(case, of(Release::R2026_0));
+        is_judged(case, of(Release::R2026_2).env("URSCOPE_BACKEND", "level_zero"));
+        is_judged(case, of(Release::R2026_2).env("URSCOPE_ENTRY", "xpti"));
+        is_judged(case, of(Release::R2026_2).env("URSCOPE_FORMAT", "chrome"));
+    });
+}
