@@ -9,9 +9,9 @@
 //! waits for it.
 //!
 //! Of copies and fills of SYCL, of the Unified Runtime and of the CUDA driver, on any device, it also reports two that
-//! nothing orders: one process enqueued its command before the other process knew that its own had completed: it had not
-//! waited for the queue of its command, nor for an event behind it. Then no message, barrier or file can have ordered
-//! them. They are not reported
+//! nothing orders: one process enqueued its command before the other process knew that its own had completed: it had
+//! not waited for the queue of its command, nor for an event behind it. Then no message, barrier or file can have
+//! ordered them. They are not reported
 //! where something else may have: a kernel, a graph or a wait that is not followed is in front of one of them or behind
 //! the first, a process used a shared event in between, or something was copied behind the first one that may be a
 //! flag. [races.md](races.md) explains the order between processes.

@@ -210,8 +210,8 @@ impl Function {
     ///
     /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`, in the rows the last one) in 2026.2 and has
     /// 25 since. In `ur_enqueue_exp_dditable_t`, functions changed slots between releases. Those of tables of 10 have
-    /// the same slots in all of them, but for `pfnTimestampRecordingExp` and `pfnCommandBufferExp`, which changed places
-    /// in 2026.2: to urscope their calls are alike.
+    /// the same slots in all of them, but for `pfnTimestampRecordingExp` and `pfnCommandBufferExp`, which changed
+    /// places in 2026.2: to urscope their calls are alike.
     pub const fn slot_in(self, length: usize) -> Option<usize> {
         match (self.slot(), length) {
             ((Table::Enqueue, 25), 25) => None,

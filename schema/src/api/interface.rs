@@ -177,7 +177,8 @@ pub enum Promise {
     /// A command begins at the earliest when it is enqueued, and what makes it wait for another process is seen: a use
     /// of an event, or that there was a kernel, a callback or another wait.
     OrderIsSeen,
-    /// A copy to memory of the host may wait ("API synchronization behavior" in the reference manual of the CUDA driver).
+    /// A copy to memory of the host may wait ("API synchronization behavior" in the reference manual of the CUDA
+    /// driver).
     HostCopiesWait,
     /// Each context has a default queue of its own, and a wait for all commands is for those of one context.
     ContextsHaveQueues,

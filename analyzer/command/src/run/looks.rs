@@ -25,19 +25,21 @@ const STAND_IN: &str = "liburscope_cuda.so";
 /// How long it is at least from one look to the next.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 
-/// How long it is at most from one look to the next, while no process begins on the machine.
+/// How long it is at most from one look to the next in a quiet run while no process begins on the machine: at first,
+/// and after many looks that have shown nothing new.
 const LOOK_WITHIN: Duration = Duration::from_millis(500);
+const LOOK_WITHIN_LATER: Duration = Duration::from_secs(16);
 
-/// How long it is at most until it is asked again whether one has begun, if none has for [`QUIET_AFTER`]. So a run that
-/// only waits takes a tenth of the processor time.
+/// How long it is at most in a quiet run until it is asked again whether a process has begun on the machine.
 const ASK_WITHIN: Duration = Duration::from_millis(100);
 
-/// How long no process must have begun on the machine until it is quiet.
+/// How long looks must have shown nothing new until a run is quiet.
 const QUIET_AFTER: Duration = Duration::from_secs(2);
 
-/// The minimum ratio of a pause to the processor time of the look before it. What others took meanwhile, on a busy
-/// machine, does not count.
+/// The minimum ratio of a pause to the processor time of the look before it, and that in a quiet run. What others took
+/// meanwhile, on a busy machine, does not count.
 const PAUSE: u32 = 20;
+const QUIET_PAUSE: u32 = 500;
 
 /// A program that a process has begun to execute, and where its stack began then.
 type Image = (PathBuf, u64);
@@ -86,14 +88,17 @@ pub(super) struct Looks {
     /// What each process is, as far as its kind is known: it may become another program, or the same one without the
     /// library.
     known: HashMap<Key, Known>,
+    /// The processes that the last look found.
+    found: Vec<u32>,
     /// When the next look is due, at the earliest and at the latest.
     next: Instant,
     latest: Instant,
-    /// How long it is until it is asked again whether a process has begun.
+    /// How long it is from one look to the next, at the least and at the most.
     pause: Duration,
+    within: Duration,
     /// The process of the machine that began last, at the last look.
     newest: Option<u32>,
-    /// When it was first another one.
+    /// When a look showed something new last.
     changed: Instant,
 }
 
@@ -108,9 +113,11 @@ impl Looks {
             library,
             state,
             known: HashMap::new(),
+            found: Vec::new(),
             next,
             latest: next,
             pause: LOOK_AFTER,
+            within: LOOK_WITHIN,
             newest: None,
             changed: next,
         })
@@ -121,17 +128,20 @@ impl Looks {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Whether there is nothing to look at, because no process has begun on the machine for a while: what one has
-    /// loaded shows only later.
-    pub(super) fn is_quiet(&mut self) -> bool {
+    /// Whether there is nothing to look at: the run is quiet, and no process has begun on the machine since the last
+    /// look. What a process has loaded shows some time after its beginning only, so a quiet run is looked at, too.
+    pub(super) fn has_nothing_to_look_at(&mut self) -> bool {
         let now = Instant::now();
-        let is_known = now < self.latest && now.saturating_duration_since(self.changed) > QUIET_AFTER;
-        let is_quiet = is_known && self.newest.is_some() && newest_process() == self.newest;
-        if is_quiet {
-            self.pause = (self.pause * 2).min(ASK_WITHIN);
+        let nothing =
+            self.is_quiet(now) && now < self.latest && self.newest.is_some() && newest_process() == self.newest;
+        if nothing {
             self.next = now + self.pause;
         }
-        is_quiet
+        nothing
+    }
+
+    fn is_quiet(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.changed) > QUIET_AFTER
     }
 
     /// Looks, if that is due: the processes whose kind has become known since the last look.
@@ -139,16 +149,24 @@ impl Looks {
         if Instant::now() < self.next {
             return Vec::new();
         }
-        let newest = newest_process();
-        if newest != self.newest {
-            (self.pause, self.changed) = (LOOK_AFTER, Instant::now());
-        }
-        self.newest = newest;
+        self.newest = newest_process();
         let began = processor_time();
-        let found = numbers_below(process::id()).into_iter().filter_map(|pid| self.look_at(pid)).collect();
-        self.next = Instant::now() + (processor_time().saturating_sub(began) * PAUSE).max(self.pause);
-        self.latest = self.next + LOOK_WITHIN;
-        found
+        let pids = numbers_below(process::id());
+        let looked: Vec<Looked> = pids.iter().filter_map(|pid| self.look_at(*pid)).collect();
+        let now = Instant::now();
+        if pids != self.found || !looked.is_empty() {
+            (self.pause, self.within, self.changed) = (LOOK_AFTER, LOOK_WITHIN, now);
+        }
+        self.found = pids;
+        let mut ratio = PAUSE;
+        if self.is_quiet(now) {
+            ratio = QUIET_PAUSE;
+            self.pause = (self.pause * 2).min(ASK_WITHIN);
+            self.within = (self.within * 2).min(LOOK_WITHIN_LATER);
+        }
+        self.next = now + (processor_time().saturating_sub(began) * ratio).max(self.pause);
+        self.latest = self.next + self.within;
+        looked
     }
 
     fn look_at(&mut self, pid: u32) -> Option<Looked> {

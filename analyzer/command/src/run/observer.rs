@@ -2,7 +2,8 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::{io, path::Path, thread, time::Duration};
+use std::time::{Duration, Instant};
+use std::{io, path::Path, thread};
 
 use rustix::event::{EventfdFlags, eventfd};
 use urscope_analyzer::files::Folder;
@@ -48,11 +49,14 @@ impl ProcessObserver {
         let ((end, ended), (program, of_program)) = (mpsc::channel(), mpsc::channel());
         thread::Builder::new().name("processes".into()).spawn(move || {
             let pause = |looks: Option<&Looks>| looks.map_or(PERIOD, |looks| looks.pause().min(PERIOD));
+            let mut observed = Instant::now();
             loop {
                 let woken = book.wait(&stopped, pause(looks.as_ref()));
-                if woken.is_timeout && looks.as_mut().is_some_and(Looks::is_quiet) {
+                let nothing = woken.is_timeout && looks.as_mut().is_some_and(Looks::has_nothing_to_look_at);
+                if nothing && observed.elapsed() < PERIOD {
                     continue;
                 }
+                observed = Instant::now();
                 book.observe(woken);
                 for looked in looks.iter_mut().flat_map(Looks::look) {
                     book.note_looked(looked);

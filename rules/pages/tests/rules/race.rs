@@ -4,8 +4,8 @@ use urscope_rules::{Finding, Severity};
 
 use crate::scenarios;
 
-/// Two processes copy to and from the same memory, perhaps one after the other, and the device executes that so. What is
-/// found.
+/// Two processes copy to and from the same memory, perhaps one after the other, and the device executes that so. What
+/// is found.
 #[track_caller]
 fn executed(steps: &str) -> Vec<Finding> {
     let begin = "p: alloc a 4096\np: get a -> h\nc: open h -> m\np: copy a sized 4096\np: may-know\nc: copy m sized 4096\nc: may-know\n";
