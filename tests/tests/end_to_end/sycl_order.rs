@@ -53,10 +53,7 @@ fn every_way_to_the_calls_shows_the_order() {
     on_all_processors(["right_polled", "right_barrier_elsewhere", "told_first", "other_event"].into_iter(), |case| {
         is_judged(case, of(Release::R2026_0));
         is_judged(case, of(Release::R2026_2).env("URSCOPE_BACKEND", "level_zero"));
-        // What nothing orders is not found there yet.
-        if RIGHT.contains(&case) {
-            is_judged(case, of(Release::R2026_2).env("URSCOPE_ENTRY", "xpti"));
-        }
+        is_judged(case, of(Release::R2026_2).env("URSCOPE_ENTRY", "xpti"));
         is_judged(case, of(Release::R2026_2).env("URSCOPE_FORMAT", "chrome"));
     });
 }
