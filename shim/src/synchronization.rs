@@ -1,7 +1,7 @@
 //! Calls that order commands, or show that some have completed: which of them leave a record.
 //!
-//! What they mean is for the tracker. A process that does not share memory leaves no such record, and of calls that are
-//! repeated while nothing else happens, as in a loop that polls, the first one does.
+//! What they mean is for the tracker. A process that does not share memory leaves a record of its new queues only, and
+//! of calls that are repeated while nothing else happens, as in a loop that polls, the first one leaves one.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
