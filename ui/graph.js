@@ -105,52 +105,60 @@ function layout(drawn, order) {
   return { places, width, height, columns: false };
 }
 
-/** @param {import('./run.js').RunData} data @param {Edge[]} drawn */
-function picture({ run, check }, drawn) {
-  const order = inOrder(run).map(({ index }) => index);
-  const { places, width, height, columns } = layout(drawn, order);
-  const weight = weigher(drawn);
-  const lines = drawn.map((edge) => {
-    const [a, b] = [places.get(edge.from), places.get(edge.to)];
-    if (!a || !b) return null;
-    const bow = columns ? 0 : 0.22;
-    const loop = edge.from === edge.to;
-    const [mx, my] = [
-      (a.x + b.x) / 2 + (height / 2 - (a.y + b.y) / 2) * bow * 0.2 + (b.y - a.y) * bow,
-      (a.y + b.y) / 2 - (b.x - a.x) * bow,
-    ];
-    const long = Math.hypot(b.x - mx, b.y - my) || 1;
-    // The arrow's tip is at the rim of the circle, not at its centre.
-    const [ex, ey] = [b.x - ((b.x - mx) / long) * 11, b.y - ((b.y - my) / long) * 11];
-    const d = loop
-      ? `M${a.x - 6} ${a.y - 6}c-26 -34 38 -34 14 -3`
-      : `M${a.x} ${a.y}Q${mx.toFixed(1)} ${my.toFixed(1)} ${ex.toFixed(1)} ${ey.toFixed(1)}`;
-    const text = `${called(run, edge.from)} to ${called(run, edge.to)}: ${describe(edge)}`;
-    return [
+/**
+ * An edge, and its label if there is room for labels.
+ * @param {import('./run.js').Run} run
+ * @param {Edge} edge
+ * @param {ReturnType<typeof layout>} where
+ * @param {{thickness: number, labels: boolean}} how
+ */
+function line(run, edge, { places, height, columns }, { thickness, labels }) {
+  const [a, b] = [places.get(edge.from), places.get(edge.to)];
+  if (!a || !b) return null;
+  const bow = columns ? 0 : 0.22;
+  const loop = edge.from === edge.to;
+  const [mx, my] = [
+    (a.x + b.x) / 2 + (height / 2 - (a.y + b.y) / 2) * bow * 0.2 + (b.y - a.y) * bow,
+    (a.y + b.y) / 2 - (b.x - a.x) * bow,
+  ];
+  const long = Math.hypot(b.x - mx, b.y - my) || 1;
+  // The arrow's tip is at the rim of the circle, not at its centre.
+  const [ex, ey] = [b.x - ((b.x - mx) / long) * 11, b.y - ((b.y - my) / long) * 11];
+  const d = loop
+    ? `M${a.x - 6} ${a.y - 6}c-26 -34 38 -34 14 -3`
+    : `M${a.x} ${a.y}Q${mx.toFixed(1)} ${my.toFixed(1)} ${ex.toFixed(1)} ${ey.toFixed(1)}`;
+  const text = `${called(run, edge.from)} to ${called(run, edge.to)}: ${describe(edge)}`;
+  return [
+    svg(
+      'path',
+      {
+        class: ['edge', edge.still > 0 && 'still', edge.worst].filter(Boolean).join(' '),
+        d,
+        'stroke-width': thickness.toFixed(1),
+        'marker-end': 'url(#tip)',
+      },
+      svg('title', {}, text),
+    ),
+    labels &&
+      !loop &&
       svg(
-        'path',
+        'text',
         {
-          class: ['edge', edge.still > 0 && 'still', edge.worst].filter(Boolean).join(' '),
-          d,
-          'stroke-width': (1.5 + 3.5 * weight(edge)).toFixed(1),
-          'marker-end': 'url(#tip)',
+          class: 'share',
+          x: a.x * 0.25 + mx * 0.5 + b.x * 0.25,
+          y: a.y * 0.25 + my * 0.5 + b.y * 0.25 - 6,
+          'text-anchor': 'middle',
         },
-        svg('title', {}, text),
+        describe(edge),
       ),
-      drawn.length <= LABELS_UP_TO[columns ? 'columns' : 'ring'] &&
-        !loop &&
-        svg(
-          'text',
-          {
-            class: 'share',
-            x: a.x * 0.25 + mx * 0.5 + b.x * 0.25,
-            y: a.y * 0.25 + my * 0.5 + b.y * 0.25 - 6,
-            'text-anchor': 'middle',
-          },
-          describe(edge),
-        ),
-    ];
-  });
+  ];
+}
+
+/**
+ * How many findings each process has, and the worst of them.
+ * @param {import('./run.js').RunData} data
+ */
+function findingsOf({ run, check }) {
   // Findings are sorted by severity: the first one of a process is its worst.
   /** @type {Map<number, {number: number, worst: string}>} */
   const findings = new Map();
@@ -160,6 +168,19 @@ function picture({ run, check }, drawn) {
     const { number = 0, worst = found.severity } = findings.get(process.index) ?? {};
     findings.set(process.index, { number: number + 1, worst });
   }
+  return findings;
+}
+
+/** @param {import('./run.js').RunData} data @param {Edge[]} drawn */
+function picture(data, drawn) {
+  const { run } = data;
+  const order = inOrder(run).map(({ index }) => index);
+  const where = layout(drawn, order);
+  const { places, width, height, columns } = where;
+  const weight = weigher(drawn);
+  const labels = drawn.length <= LABELS_UP_TO[columns ? 'columns' : 'ring'];
+  const lines = drawn.map((edge) => line(run, edge, where, { thickness: 1.5 + 3.5 * weight(edge), labels }));
+  const findings = findingsOf(data);
   const nodes = [...places].map(([process, { x, y, side }]) => {
     const shift = { start: 15, end: -15, middle: 0 }[side];
     const raise = side === 'middle' ? (y < height / 2 ? -24 : 22) : -1;

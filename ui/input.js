@@ -40,27 +40,52 @@ export const KEYS = [
 /** A marked range that is narrower than this, in pixels, is a click. */
 const DRAGGED = 4;
 
-/**
- * @param {HTMLCanvasElement} canvas
- * @param {HTMLElement} tooltip  describes what is under the pointer
- * @param {import('./painter.js').Viewport} viewport
- * @param {Controls} controls
- */
-export function listen(canvas, tooltip, viewport, controls) {
-  const { showRange, zoom, pan, scroll, hitTest, zoomTo, selectNext, selectInOtherLane, toggleGroup, select, runLength } =
-    controls;
-  /** @param {MouseEvent} event @returns {[number, number]} */
+/** Positions on a canvas. @param {HTMLCanvasElement} canvas @param {import('./painter.js').Viewport} viewport */
+function positions(canvas, viewport) {
+  /** Where the pointer is. @param {MouseEvent} event @returns {[number, number]} */
   const where = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
   const edge = () => viewport.width - BAR;
-  const timeAt = (/** @type {number} */ x) =>
-    viewport.from + ((x - viewport.gutter) / (edge() - viewport.gutter)) * (viewport.to - viewport.from);
+  /** The part of the width of the lanes, from 0 to 1. @param {number} x */
+  const part = (x) => (x - viewport.gutter) / (edge() - viewport.gutter);
+  const timeAt = (/** @type {number} */ x) => viewport.from + part(x) * (viewport.to - viewport.from);
+  return { where, edge, timeAt, part };
+}
+
+/**
+ * Describes what is under the pointer.
+ * @param {HTMLCanvasElement} canvas
+ * @param {HTMLElement} tooltip
+ * @param {import('./painter.js').Viewport} viewport
+ * @param {Controls} controls
+ * @param {[number, number]} at
+ */
+function point(canvas, tooltip, viewport, controls, [x, y]) {
+  const hit = controls.hitTest(x, y);
+  canvas.style.cursor = hit.instant || hit.row?.head || hit.lifetime >= 0 ? 'pointer' : x > viewport.gutter ? 'crosshair' : '';
+  tooltip.hidden = !controls.describe(hit, tooltip);
+  if (tooltip.hidden) return;
+  const { offsetWidth, offsetHeight } = tooltip;
+  tooltip.style.left = `${Math.max(0, Math.min(x + 12, viewport.width - offsetWidth - 4))}px`;
+  tooltip.style.top = `${Math.max(0, y + 16 + offsetHeight > viewport.height ? y - offsetHeight - 8 : y + 16)}px`;
+}
+
+/**
+ * Listens to clicks and drags.
+ * @param {HTMLCanvasElement} canvas
+ * @param {HTMLElement} tooltip
+ * @param {import('./painter.js').Viewport} viewport
+ * @param {Controls} controls
+ */
+function listenToPointer(canvas, tooltip, viewport, controls) {
+  const { showRange, scroll, hitTest, toggleGroup, select, runLength } = controls;
+  const { where, edge, timeAt, part } = positions(canvas, viewport);
   /** @type {{x: number, y: number, from: number, top: number, moved: boolean, what: 'strip' | 'bar' | 'pan' | 'zoom'} | null} */
   let drag = null;
   const centre = (/** @type {number} */ x) => {
-    const middle = ((x - viewport.gutter) / (edge() - viewport.gutter)) * runLength();
+    const middle = part(x) * runLength();
     const half = (viewport.to - viewport.from) / 2;
     showRange(middle - half, middle + half);
   };
@@ -76,7 +101,7 @@ export function listen(canvas, tooltip, viewport, controls) {
   });
   canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
     const [x, y] = where(event);
-    if (!drag) return point(x, y);
+    if (!drag) return point(canvas, tooltip, viewport, controls, [x, y]);
     if (Math.abs(x - drag.x) + Math.abs(y - drag.y) > DRAGGED) drag.moved = true;
     if (!drag.moved) return;
     tooltip.hidden = true;
@@ -118,16 +143,17 @@ export function listen(canvas, tooltip, viewport, controls) {
     drag = null;
     controls.band(null);
   });
-  /** Describes what is under the pointer. @param {number} x @param {number} y */
-  function point(x, y) {
-    const hit = hitTest(x, y);
-    canvas.style.cursor = hit.instant || hit.row?.head || hit.lifetime >= 0 ? 'pointer' : x > viewport.gutter ? 'crosshair' : '';
-    tooltip.hidden = !controls.describe(hit, tooltip);
-    if (tooltip.hidden) return;
-    const { offsetWidth, offsetHeight } = tooltip;
-    tooltip.style.left = `${Math.max(0, Math.min(x + 12, viewport.width - offsetWidth - 4))}px`;
-    tooltip.style.top = `${Math.max(0, y + 16 + offsetHeight > viewport.height ? y - offsetHeight - 8 : y + 16)}px`;
-  }
+  canvas.addEventListener('dblclick', (/** @type {MouseEvent} */ event) => controls.zoomTo(hitTest(...where(event)).lifetime));
+}
+
+/**
+ * Listens to the wheel, which zooms, pans and scrolls.
+ * @param {HTMLCanvasElement} canvas
+ * @param {import('./painter.js').Viewport} viewport
+ * @param {Controls} controls
+ */
+function listenToWheel(canvas, viewport, { zoom, pan, scroll }) {
+  const { where, part } = positions(canvas, viewport);
   canvas.addEventListener(
     'wheel',
     (/** @type {WheelEvent} */ event) => {
@@ -138,8 +164,7 @@ export function listen(canvas, tooltip, viewport, controls) {
       // A pinch comes as a wheel with Ctrl.
       if (event.ctrlKey || event.metaKey) {
         event.preventDefault();
-        const at = (x - viewport.gutter) / (edge() - viewport.gutter);
-        return zoom(Math.exp(Math.min(Math.max(dy, -200), 200) / 400), Math.min(Math.max(at, 0), 1));
+        return zoom(Math.exp(Math.min(Math.max(dy, -200), 200) / 400), Math.min(Math.max(part(x), 0), 1));
       }
       if (Math.abs(dx) > Math.abs(dy)) {
         event.preventDefault();
@@ -150,12 +175,19 @@ export function listen(canvas, tooltip, viewport, controls) {
     },
     { passive: false },
   );
-  canvas.addEventListener('dblclick', (/** @type {MouseEvent} */ event) => zoomTo(hitTest(...where(event)).lifetime));
+}
 
+/**
+ * What each key does.
+ * @param {import('./painter.js').Viewport} viewport
+ * @param {Controls} controls
+ * @returns {Record<string, () => void>}
+ */
+function actsOf(viewport, controls) {
+  const { showRange, zoom, pan, scroll, selectNext, selectInOtherLane, select, runLength } = controls;
   const zoomIn = () => zoom(1 / STEP);
   const zoomOut = () => zoom(STEP);
-  /** @type {Record<string, () => void>} */
-  const keys = {
+  return {
     '+': zoomIn,
     '=': zoomIn,
     '-': zoomOut,
@@ -186,6 +218,19 @@ export function listen(canvas, tooltip, viewport, controls) {
     'Shift+ArrowDown': () => selectInOtherLane(1),
     'Shift+ArrowUp': () => selectInOtherLane(-1),
   };
+}
+
+/**
+ * Listens until the function that it returns is called.
+ * @param {HTMLCanvasElement} canvas
+ * @param {HTMLElement} tooltip  describes what is under the pointer
+ * @param {import('./painter.js').Viewport} viewport
+ * @param {Controls} controls
+ */
+export function listen(canvas, tooltip, viewport, controls) {
+  listenToPointer(canvas, tooltip, viewport, controls);
+  listenToWheel(canvas, viewport, controls);
+  const keys = actsOf(viewport, controls);
   const press = (/** @type {KeyboardEvent} */ event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;

@@ -113,6 +113,57 @@ const ending = (lifetimes, lifetime) =>
   lifetimes.to[lifetime] === Infinity ? 'still alive' : (lifetimes.endings[lifetimes.ending[lifetime]] ?? '');
 
 /**
+ * Fills the history of handle data, around a moment.
+ * @param {HTMLElement} history
+ * @param {import('./run.js').Run} run
+ * @param {string | null} fingerprint
+ * @param {number} from  nanoseconds of the run
+ */
+function showHistory(history, run, fingerprint, from) {
+  if (!fingerprint) {
+    swap(history, el('p', { class: 'empty' }, 'Its handle data was not recorded.'));
+    return;
+  }
+  ask('handle', { name: fingerprint }).then(
+    (answered) => {
+      // Handle data that was exported often has a long history: show the part around this lifetime.
+      const at = answered.moments.findIndex((/** @type {any} */ one) => one.place.time_ns >= from);
+      const first = Math.max(0, Math.min(at - 3, answered.moments.length - MOMENTS));
+      const shown = answered.moments.slice(first, first + MOMENTS);
+      swap(
+        history,
+        el(
+          'ol',
+          { class: 'moments' },
+          shown.map((/** @type {any} */ one) => {
+            const process = processOf(run, one.place);
+            return el(
+              'li',
+              {},
+              when(one.place.time_ns),
+              ' ',
+              el('code', {}, one.place.function),
+              el('br'),
+              one.place.site && [one.place.site, el('br')],
+              el('span', { class: 'faint' }, process ? called(run, process.index) : who(one.place), ', '),
+              answer(one.result),
+            );
+          }),
+        ),
+        shown.length < answered.moments.length &&
+          el(
+            'p',
+            { class: 'faint' },
+            `${count(shown.length, 'entry', 'entries')} of ${answered.moments.length}; `,
+            el('a', { href: href('handle', fingerprint) }, 'all'),
+          ),
+      );
+    },
+    (error) => swap(history, el('p', { class: 'empty' }, error.message)),
+  );
+}
+
+/**
  * @param {HTMLElement} container
  * @param {import('./run.js').RunData} data
  * @param {import('./lifetimes.js').Lifetimes} lifetimes
@@ -181,47 +232,7 @@ export function detail(container, { run, check }, lifetimes, lifetime, controls)
     el('h3', {}, 'History'),
     history,
   );
-  if (!fingerprint) {
-    swap(history, el('p', { class: 'empty' }, 'Its handle data was not recorded.'));
-    return;
-  }
-  ask('handle', { name: fingerprint }).then(
-    (answered) => {
-      // Handle data that was exported often has a long history: show the part around this lifetime.
-      const at = answered.moments.findIndex((/** @type {any} */ one) => one.place.time_ns >= from);
-      const first = Math.max(0, Math.min(at - 3, answered.moments.length - MOMENTS));
-      const shown = answered.moments.slice(first, first + MOMENTS);
-      swap(
-        history,
-        el(
-          'ol',
-          { class: 'moments' },
-          shown.map((/** @type {any} */ one) => {
-            const process = processOf(run, one.place);
-            return el(
-              'li',
-              {},
-              when(one.place.time_ns),
-              ' ',
-              el('code', {}, one.place.function),
-              el('br'),
-              one.place.site && [one.place.site, el('br')],
-              el('span', { class: 'faint' }, process ? called(run, process.index) : who(one.place), ', '),
-              answer(one.result),
-            );
-          }),
-        ),
-        shown.length < answered.moments.length &&
-          el(
-            'p',
-            { class: 'faint' },
-            `${count(shown.length, 'entry', 'entries')} of ${answered.moments.length}; `,
-            el('a', { href: href('handle', fingerprint) }, 'all'),
-          ),
-      );
-    },
-    (error) => swap(history, el('p', { class: 'empty' }, error.message)),
-  );
+  showHistory(history, run, fingerprint, from);
 }
 
 /**

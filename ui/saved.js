@@ -1,5 +1,5 @@
 /**
- * The page as a file: its answers are inside, in the element `answers`, as JSON in gzip in base64. `view/saved.rs` writes them.
+ * The answers of a page that is one file: they are in the element `answers`, as JSON in gzip in base64. `view/saved.rs` writes them.
  *
  * The file also holds the report without scripts, which stays if this browser cannot unpack the answers, and is what is printed.
  */
@@ -17,7 +17,7 @@ async function unpack() {
 }
 
 /** All answers. @type {Promise<any>} */
-const answers = unpack();
+export const answers = unpack();
 
 /** The history of a handle. @param {any} all @param {string} name */
 function history(all, name) {
@@ -56,14 +56,3 @@ export async function lifetimes(offset) {
   const { lives } = await answers;
   return bytesOf(lives[offset === 0 ? 0 : 1]).buffer;
 }
-
-/** Shows the page instead of the report. */
-async function start() {
-  await answers;
-  /** @type {HTMLElement} */ (document.getElementById('page')).hidden = false;
-  /** @type {HTMLElement} */ (document.getElementById('report-style')).setAttribute('media', 'print');
-  for (const style of document.querySelectorAll('.page-style')) style.setAttribute('media', 'screen');
-  await import('./app.js');
-}
-
-start();

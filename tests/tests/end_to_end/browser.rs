@@ -114,6 +114,11 @@ fn the_parts_that_need_no_browser_are_right() {
 }
 
 #[test]
+fn no_module_imports_itself_and_none_is_long() {
+    node(&["tests/browser/structure.mjs"]);
+}
+
+#[test]
 fn a_shared_address_shows_the_same() {
     play("shares_what_is_seen", &run_of("free_while_open"));
 }

@@ -13,7 +13,8 @@ assets! {
     "filters.js", "finding.js", "finding_sides.js", "format.js", "graph.js", "grid.js", "handle.js", "handles.js",
     "handover.js", "help.js", "in_view.js", "index.html", "input.js", "lanes.js", "lifetime.js", "lifetimes.js", "marks.js",
     "matrix.js", "measures.js", "neighbours.js", "overview.js", "page.css", "painter.js", "perfetto.html",
-    "perfetto.js", "range.js", "router.js", "ruler.js", "run.js", "saved.js", "theme.js", "timeline.js", "views.css",
+    "perfetto.js", "range.js", "router.js", "ruler.js", "run.js", "saved.js", "saved_page.js", "theme.js", "timeline.js",
+    "timeline_filter.js", "timeline_range.js", "timeline_selection.js", "timeline_state.js", "views.css",
 }
 
 /// The file of an empty name.

@@ -2,7 +2,7 @@
 //! without scripts show and what is printed.
 //!
 //! The modules are `data:` addresses of an import map. A file has no relative addresses, so their imports lose the
-//! `./`. The answers are JSON in gzip in base64. `ui/saved.js` reads them.
+//! `./`. The answers are JSON in gzip in base64. `ui/saved.js` reads them, `ui/saved_page.js` shows the page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -136,7 +136,7 @@ fn excerpts(model: &Model, sources: &Sources) -> (Vec<Source>, BTreeMap<String, 
     (excerpts, places)
 }
 
-/// The style sheets, which `saved.js` lets take effect, and the modules.
+/// The style sheets, which `saved_page.js` lets take effect, and the modules.
 fn head(nonce: &str) -> String {
     let mut head = String::new();
     let mut modules = BTreeMap::new();
@@ -151,7 +151,7 @@ fn head(nonce: &str) -> String {
     }
     let map = in_script(&json!({ "imports": modules }).to_string());
     let _ = write!(head, "<script type=\"importmap\" nonce=\"{nonce}\">{map}</script>");
-    let _ = write!(head, "<script type=\"module\" nonce=\"{nonce}\">import 'saved.js';</script>");
+    let _ = write!(head, "<script type=\"module\" nonce=\"{nonce}\">import 'saved_page.js';</script>");
     head
 }
 
