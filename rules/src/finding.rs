@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use urscope_schema::api::{Promise, ResultCode};
 use urscope_schema::handle::Handle;
 
-use crate::checker::Rule;
 pub use crate::place::Place;
+use crate::rule::Rule;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

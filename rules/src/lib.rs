@@ -14,9 +14,11 @@ pub mod checker;
 pub mod finding;
 pub mod lifecycle;
 mod place;
+pub mod rule;
 pub mod tracker;
 
-pub use checker::{Check, Checker, Rule, RuleState, When};
+pub use checker::Checker;
 pub use finding::{Finding, Severity};
 pub use place::{Place, ProcessId};
+pub use rule::{Check, Rule, RuleState, When};
 pub use tracker::{End, ExportId, Holder, Process, Rights, Shared, Tracker};

@@ -8,7 +8,7 @@
 mod memory;
 mod wording;
 
-use crate::checker::{Check, Rule, RuleState, When};
+use crate::rule::{Check, Rule, RuleState, When};
 
 macro_rules! register {
     ($($rule:ident;)*) => {
@@ -83,3 +83,10 @@ register! {
 
 /// The rule for a run without IPC calls.
 pub static NO_CALLS_SEEN: &Rule = &no_calls_seen::RULE;
+
+impl Rule {
+    /// The rule of that name.
+    pub fn named(code: &str) -> Option<&'static Self> {
+        RULES.iter().copied().find(|rule| rule.code == code)
+    }
+}

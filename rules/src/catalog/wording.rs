@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::{api::ResultCode, call::Nanos, counted, enumerated, ranks::process_name, size};
 
-use crate::checker::Rule;
 use crate::finding::{Finding, Place, Severity};
+use crate::rule::Rule;
 use crate::tracker::fact::{DanglingUse, DeadAccess, Expired, Fact, InUse, Leftover, Outcome, Reason};
 use crate::tracker::{ProcessId, Tracker, records::Object};
 
