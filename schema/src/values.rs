@@ -110,7 +110,7 @@ macro_rules! values {
 }
 
 values! {
-    /// The number of the adapter that served the call, as in the trace's `urscope_door` records.
+    /// The number of the adapter that served the call, as in the trace's `urscope_entry_point` records.
     via: Number,
     /// An adapter handle.
     adapter: Hex,
@@ -158,8 +158,6 @@ values! {
 
 impl Values {
     /// The positions of some fields in [`Self::FIELDS`].
-    pub(crate) const VIA: usize = FieldIndex::via as usize;
-    pub(crate) const CONTEXT: usize = FieldIndex::context as usize;
     pub(crate) const OFFSET: usize = FieldIndex::offset as usize;
     pub(crate) const SIZE: usize = FieldIndex::size as usize;
     pub(crate) const QUEUE: usize = FieldIndex::queue as usize;

@@ -127,8 +127,7 @@ named! {
     OnOff, "on or off": "on" => Self(true), "off" => Self(false);
     Form, "chrome or binary": "chrome" => Self::Chrome, "binary" => Self::Binary;
     OnError, "report, refuse or abort": "report" => Self::Report, "refuse" => Self::Refuse, "abort" => Self::Abort;
-    // `redacted` is an earlier name.
-    CommandLine, "full or program": "full" => Self::Full, "program" => Self::Program, "redacted" => Self::Program;
+    CommandLine, "full or program": "full" => Self::Full, "program" => Self::Program;
 }
 
 /// Which backend implements a call.

@@ -33,9 +33,9 @@ fn traced(test_run: TestRun) -> Outcome {
 /// The entry points of the only trace: their kinds and libraries.
 fn entry_points(outcome: &Outcome) -> Vec<(String, String)> {
     let [trace] = &outcome.traces()[..] else { panic!("one trace is expected: {}", outcome.stderr) };
-    let doors = trace.records.iter().filter(|record| record["name"] == "urscope_door");
+    let records = trace.records.iter().filter(|record| record["name"] == "urscope_entry_point");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    doors.map(|door| (text(&door["args"]["door"]), text(&door["args"]["library"]))).collect()
+    records.map(|record| (text(&record["args"]["kind"]), text(&record["args"]["library"]))).collect()
 }
 
 fn assert_seen_once(outcome: &Outcome, library: &str) {

@@ -326,7 +326,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         inside: process.inside.and_then(|place| place.function).map(|function| function.name().to_owned()),
         inside_call: process.inside.and_then(|place| place.call).map(NonZeroU64::get),
         torn: notes.torn,
-        doors: notes.entry_points.clone(),
+        entry_points: notes.entry_points.clone(),
         file: notes.stacks.path().display().to_string(),
     }
 }

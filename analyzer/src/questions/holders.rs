@@ -26,14 +26,11 @@ pub struct Holders {
     /// The memory and the events, in the order in which they were got.
     pub held: Vec<Held>,
     /// The number of those that a limit leaves out of `held`.
-    #[serde(default)]
     pub more: u64,
     /// What a process left when it ended and `held` does not have, because no traced process got its handle data: the
     /// first [`LOST`] objects.
-    #[serde(default)]
     pub lost: Vec<Lost>,
     /// The number of all such objects.
-    #[serde(default)]
     pub lost_count: u64,
 }
 
@@ -75,7 +72,6 @@ pub struct Held {
     /// The processes that have it open.
     pub holders: Vec<HeldBy>,
     /// The calls that wait for it on the host, and have not returned.
-    #[serde(default)]
     pub waits: Vec<Location>,
 }
 
@@ -92,7 +88,6 @@ pub struct HeldBy {
     pub ended: Option<Ended>,
     /// Where the last reference to its context was released, if that was before the process ended: it cannot be closed
     /// since then.
-    #[serde(default)]
     pub released: Option<Location>,
 }
 

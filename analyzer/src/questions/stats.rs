@@ -22,10 +22,8 @@ pub struct Stats {
     /// The calls of each function in each process, in the order of processes and functions.
     pub calls: Vec<Calls>,
     /// The calls of each function in all processes together. The process of each is the first one.
-    #[serde(default)]
     pub totals: Vec<Calls>,
     /// What each consumer opened from each producer, in the order of producers and consumers.
-    #[serde(default)]
     pub shares: Vec<Share>,
     /// What was shared over time, in at most [`SAMPLES`] samples: the moment with the most pinned bytes of each
     /// interval, and the last moment.
@@ -86,14 +84,12 @@ pub struct Who {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calls {
     /// The number of the process, in the order in which processes began, counted from 0.
-    #[serde(default)]
     pub process: u32,
     /// Its process id on its host.
     pub pid: u32,
     /// Its host.
     pub host: String,
     /// Its rank, if a launcher assigned one.
-    #[serde(default)]
     pub rank: Option<u32>,
     /// Its executable.
     pub executable: String,

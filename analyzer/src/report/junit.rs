@@ -104,7 +104,7 @@ fn suite(judgement: &Judgement, processes: &[&ProcessSummary], name: String) -> 
     Suite { name, host, properties: properties.collect(), cases: cases.collect() }
 }
 
-/// Whether a finding occurred in a process. Older reports have only the first occurrence.
+/// Whether a finding occurred in a process. Not all occurrences are listed.
 fn occurred_in(finding: &FoundFinding, process: &ProcessSummary) -> bool {
     let is_it =
         |it: &Occurrence| (&process.host, process.pid, &process.executable) == (&it.host, it.pid, &it.executable);

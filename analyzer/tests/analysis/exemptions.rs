@@ -155,18 +155,6 @@ fn more_frequent_and_more_severe_findings_are_new() {
 }
 
 #[test]
-fn a_report_of_an_older_version_is_a_valid_baseline() {
-    let mut old = serde_json::to_value(judged(&files(FAULTY_RUN))).unwrap();
-    old.as_object_mut().unwrap().retain(|name, _| name != "suppressions" && name != "baseline");
-    for finding in old["findings"].as_array_mut().unwrap() {
-        let newer = ["kind", "identity", "fails", "excuse"];
-        finding.as_object_mut().unwrap().retain(|name, _| !newer.contains(&name.as_str()));
-    }
-    let old: Judgement = serde_json::from_value(old).unwrap();
-    assert_eq!(counting(&judged_with(&files(FAULTY_RUN), &exempting("", &old))), Vec::<&str>::new());
-}
-
-#[test]
 fn exemptions_do_not_make_a_run_without_ipc_calls_clean() {
     let judgement = judged_with(&files("p: alloc a 64"), &exempting("*:*", &judged(&files(FAULTY_RUN))));
     assert_eq!((judgement.verdict, judgement.baseline), (Verdict::NotJudged, None));

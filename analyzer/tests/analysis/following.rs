@@ -255,7 +255,7 @@ fn a_process_without_calls_is_in_the_snapshot() {
     let (paths, name) = (run.paths(), run.whole.keys().next().unwrap().clone());
     let mut following = Following::new(observers);
     let text = String::from_utf8_lossy(&run.whole[&name]).into_owned();
-    let header = text.find("urscope_door").unwrap();
+    let header = text.find("urscope_entry_point").unwrap();
     for (to, written) in [(1, 0), (header / 2, 0), (header + 20, 0), (usize::MAX, 0)] {
         run.write(&name, to);
         following.take_in_until(&paths, &Options::default(), nanos(written)).unwrap();

@@ -90,7 +90,7 @@ fn the_json_has_the_documented_fields() {
     assert_eq!(consumer["inside"], "urIPCOpenMemHandleExp");
     assert_eq!(json["processes"][0]["inside"], Value::Null);
     assert_eq!(consumer["command"], Value::Null, "a command line may contain secrets");
-    assert_eq!(consumer["doors"][0]["slots"], 13);
+    assert_eq!(consumer["entry_points"][0]["slots"], 13);
     assert_eq!(consumer["file"], "urscope-consumer-200-2.json");
     let freed = &json["findings"][0];
     assert_eq!((&freed["rule"], &freed["severity"]), (&json!("freed-while-open"), &json!("error")));

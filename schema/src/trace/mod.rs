@@ -3,7 +3,7 @@
 //!
 //! [`write`] makes lines without allocating, and [`read`] reads them back. [`fxt`] does both for the binary form.
 //! [`records`] are the records that are not calls. [`process_times`] describes a file beside the traces. `FORMAT.md` in
-//! this folder specifies the format, with its history. Nothing here opens a file.
+//! this folder specifies the format. Nothing here opens a file.
 
 pub mod fxt;
 pub mod packed;
@@ -43,7 +43,7 @@ impl Form {
 }
 
 /// The version of the format that this crate writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 1;
 
 /// The `cat` of call records.
 pub const CALL: &str = "api";

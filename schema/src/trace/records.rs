@@ -129,13 +129,12 @@ impl Clock {
     }
 }
 
-/// `urscope_door`: an entry point of calls into urscope, and what came of it. (The name in the file is historical.)
+/// `urscope_entry_point`: an entry point of calls into urscope, and what came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EntryPoint {
     /// [`ADAPTER_TABLE`], `exported-symbol`, [`INLINE`], [`XPTI`], [`LEVEL_ZERO_DRIVER`], [`CUDA_DRIVER`], or
     /// [`UNSEEN_ADAPTER`].
-    #[serde(rename = "door")]
     pub kind: String,
     /// The number that call records have as `via`.
     pub via: u64,
@@ -409,7 +408,7 @@ macro_rules! named {
 
 named! {
     Header: "urscope_header",
-    EntryPoint: "urscope_door",
+    EntryPoint: "urscope_entry_point",
     Device: "urscope_device",
     Module: "urscope_module",
     Stack: "urscope_stack",

@@ -30,8 +30,8 @@ fn switched_on(test_run: TestRun, subscriber: &Path) -> TestRun {
 /// The kinds of the entry points of adapters in each trace.
 fn kinds(outcome: &Outcome) -> Vec<Vec<String>> {
     let of_trace = |trace: &Trace| {
-        let doors = trace.records.iter().filter(|record| record["name"] == "urscope_door");
-        let kinds = doors.map(|door| door["args"]["door"].as_str().unwrap_or_default().to_owned());
+        let entry_points = trace.records.iter().filter(|record| record["name"] == "urscope_entry_point");
+        let kinds = entry_points.map(|entry_point| entry_point["args"]["kind"].as_str().unwrap_or_default().to_owned());
         kinds.filter(|kind| kind != "level-zero-driver").collect()
     };
     outcome.traces().iter().map(of_trace).collect()
@@ -306,7 +306,7 @@ fn a_preloaded_library_is_a_subscriber_where_the_user_names_it() {
     let checked = run::urscope(&["check", "--format", "json", traces.path().to_str().expect("text")]);
     let report = urscope_tests::Report::parse(&checked.stdout);
     assert_eq!((report.verdict(), report.calls("urIPCGetMemHandleExp")), ("clean", 1), "{report:#?}");
-    assert_eq!(report.processes()[0]["doors"][0]["door"], "xpti");
+    assert_eq!(report.processes()[0]["entry_points"][0]["kind"], "xpti");
 }
 
 /// Where the variables of XPTI do not name urscope, nothing is recorded; that is said, and no verdict is made of it.

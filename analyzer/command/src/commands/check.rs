@@ -29,7 +29,7 @@ pub(crate) struct CheckArguments {
 
     /// Write the results of this node to a file, as input of `urscope merge`. In the name, %h is this host, %p this
     /// process and %r its rank under an MPI launcher.
-    #[arg(long, alias = "report", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     node_report: Option<PathBuf>,
 
     #[command(flatten)]

@@ -26,7 +26,7 @@ pub(crate) struct MergeArguments {
     verdict: VerdictArguments,
 
     /// Write the merged report to a file, as input of a further merge.
-    #[arg(long, alias = "report", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     node_report: Option<PathBuf>,
 
     /// The reports of the nodes.

@@ -193,23 +193,6 @@ fn standard_output_is_an_output_like_a_file() {
 }
 
 #[test]
-fn the_old_name_of_the_node_report_still_works() {
-    let workspace = Workspace::new();
-    put_trace(&workspace, "traces/urscope-app-7-1.json", "one", 7);
-    for option in ["--node-report", "--report"] {
-        let file = format!("node{option}.urscope");
-        workspace.run(&["check", option, &file, "traces"]);
-        assert_eq!(workspace.run(&["merge", "--expect-signal", "KILL", &file]).code, 0, "{option}");
-        let merged = workspace.run(&["merge", &file]);
-        assert!(
-            merged.code == 2 && merged.stdout.starts_with("urscope: clean, but pid 7 was killed, 1 note ("),
-            "{merged:?}"
-        );
-        assert!(!workspace.run(&["check", "--help"]).stdout.contains("--report <"));
-    }
-}
-
-#[test]
 fn completions_and_manual_pages_are_made_for_every_subcommand() {
     let workspace = Workspace::new();
     for shell in ["bash", "zsh", "fish"] {

@@ -40,7 +40,7 @@ fn reports(workspace: &Workspace, nodes: &[String]) -> Vec<String> {
     let report = |(index, node): (usize, &String)| {
         let packed = index % 2 == 1;
         let name = format!("{node}.urscope{}", if packed { ".gz" } else { "" });
-        let ended = workspace.run(&["check", "--report", &name, node]);
+        let ended = workspace.run(&["check", "--node-report", &name, node]);
         assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
         assert_eq!(fs::read(workspace.path().join(&name)).unwrap().starts_with(&[0x1f, 0x8b]), packed);
         name
@@ -87,8 +87,8 @@ fn merged_reports_equal_an_analysis_of_all_traces_at_once() {
 
     // Merge each rack, then the racks.
     let (left, right) = reports.split_at(NODES / 3);
-    assert_eq!(workspace.run(&with(&["merge", "--report", "left.urscope"], left)).code, 1);
-    assert_eq!(workspace.run(&with(&["merge", "--report", "right.urscope"], right)).code, 1);
+    assert_eq!(workspace.run(&with(&["merge", "--node-report", "left.urscope"], left)).code, 1);
+    assert_eq!(workspace.run(&with(&["merge", "--node-report", "right.urscope"], right)).code, 1);
     let of_racks = workspace.run(&["merge", "--format", "json", "left.urscope", "right.urscope"]);
     assert_eq!(parsed(&of_racks.stdout)["findings"], judgement["findings"]);
 }
@@ -132,7 +132,7 @@ fn times_of_all_hosts_have_one_axis() {
 #[test]
 fn a_report_is_named_after_its_host_and_rank() {
     let (workspace, nodes) = job(2);
-    let mut command = workspace.command(&["check", "--report", "%h-%r-%%.urscope", &nodes[0]]);
+    let mut command = workspace.command(&["check", "--node-report", "%h-%r-%%.urscope", &nodes[0]]);
     command.env("OMPI_COMM_WORLD_RANK", "7");
     assert_eq!(workspace.start(command).end().code, 1);
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();

@@ -334,7 +334,7 @@ fn processes(nodes: &[Node], command_lines: bool) -> Vec<ProcessSummary> {
     all.sort_by_key(|(began, _)| *began);
     let mut all: Vec<_> = all.into_iter().map(|(_, process)| process.clone()).collect();
     if !command_lines {
-        // A report of an older version has them.
+        // Reports of nodes may have them.
         for process in &mut all {
             process.command.clear();
         }
@@ -382,7 +382,7 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     }
     let calls: u64 = processes().map(|process| process.calls).sum();
     let intercepted =
-        processes().flat_map(|process| &process.doors).filter(|entry_point| entry_point.is_open()).count();
+        processes().flat_map(|process| &process.entry_points).filter(|entry_point| entry_point.is_open()).count();
     let (calls, processes) = (counted(calls, "call"), counted(processes().count() as u64, "process"));
     match (unseen.is_empty(), intercepted) {
         (false, _) => format!("no call that shares anything was recorded: {}", unseen.join("; ")),

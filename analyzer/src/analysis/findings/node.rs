@@ -110,7 +110,6 @@ pub(crate) struct Node {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) early_deaths: Vec<ProcessTimes>,
     /// How many exports no process has tried to open.
-    #[serde(default)]
     pub(crate) unopened: u64,
     /// Which devices have failed, and where that was seen first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -176,7 +175,6 @@ pub enum ReportError {
 struct Head {
     #[serde(rename = "urscope_report")]
     version: u32,
-    #[serde(default)]
     urscope: String,
 }
 

@@ -7,15 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
     /// The host.
-    #[serde(default)]
     pub host: String,
     /// The process id on its host.
     pub pid: u32,
     /// Its rank in its job, if a launcher assigned one.
-    #[serde(default)]
     pub rank: Option<u32>,
     /// Its [`super::ProcessSummary::role`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The executable.
     pub executable: String,
@@ -31,10 +29,10 @@ pub struct Location {
     pub stack: Vec<Frame>,
     /// The call site in few words, as `exchange_halo, ring.cpp:37`: the innermost frame of the program that is no
     /// wrapper; absent if the stack shows none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
     /// The lines of source around the call site, if the source is below the directories of the user's choice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Excerpt>,
 }
 
@@ -68,18 +66,18 @@ pub struct Frame {
     /// The line, counted from 1.
     pub line: Option<u32>,
     /// The column, counted from 1, if it is known. Compilers mean the parenthesis behind the name of what is called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
     /// How far it is in its function: in lines from the declaration, or in bytes from the first address where there are
     /// no lines; absent if that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<u64>,
     /// How many lines of its function follow; absent if that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rest: Option<u32>,
     /// The line of source, with spaces for tabs, of the call site and of the wrappers that lead to it, if the source
     /// is below the directories of the user's choice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The places in its function from which the processes of its program made the same call, directly or through
     /// others, if there are several: lines in ascending order, or addresses where there are no lines. The most that are

@@ -1,7 +1,6 @@
 //! The judgement, as reports show it and as JSON stores it.
 //!
-//! The field names of these types are the JSON format `"version":1`; a change of meaning needs a new version. A field
-//! that was added later has a default, so that older reports can be read.
+//! The field names of these types are the JSON format `"version":1`; a change of meaning needs a new version.
 
 mod location;
 mod schema;
@@ -16,7 +15,7 @@ use urscope_schema::trace::records::EntryPoint;
 
 pub use location::{Excerpt, Frame, Location};
 pub use schema::report_schema;
-use schema::{DoorForm, SeverityForm};
+use schema::{EntryPointForm, SeverityForm};
 pub use skipped_line::SkippedLine;
 
 /// The version of the JSON format.
@@ -67,14 +66,12 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// What happened, in one line: the first finding that counts as a sentence with its place, or the verdict with its
     /// reason.
-    #[serde(default)]
     pub headline: String,
     /// The exit code of the command.
     pub exit: u8,
     /// Why nothing was judged, or not everything. It may stand beside findings.
     pub reason: Option<String>,
     /// What keeps a verdict without findings from being clean: what happened that the traces do not show.
-    #[serde(default)]
     pub limits: Vec<Limit>,
     /// The processes, in the order in which they began.
     pub processes: Vec<ProcessSummary>,
@@ -89,10 +86,8 @@ pub struct Judgement {
     /// The number of lines that could not be used.
     pub skipped_lines: u64,
     /// The suppressions that were given, and how many findings each of them excused.
-    #[serde(default)]
     pub suppressions: Vec<SuppressionUse>,
     /// The comparison with the report that was given as the baseline.
-    #[serde(default)]
     pub baseline: Option<Compared>,
 }
 
@@ -168,23 +163,21 @@ pub struct ProcessSummary {
     /// Its executable.
     pub executable: String,
     /// The name of its run.
-    #[serde(default)]
     pub run: String,
     /// Its command line; absent unless `--command-lines` asks for it, because it may contain secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// Its rank among the processes of its job, if a launcher assigned one.
-    #[serde(default)]
     pub rank: Option<u32>,
     /// The function of the program that it runs, such as `producer`, if no other process of the run does. It is known
     /// if there are findings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The ranks of its job that were traced, as `0,3-5`; empty if all were.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ranks: String,
     /// How many ranks of its job are on other hosts; absent if none is, or if the launcher does not tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks_elsewhere: Option<u32>,
     /// Whether urscope came into it while it ran, so that what it had done before is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -192,7 +185,6 @@ pub struct ProcessSummary {
     /// When it began, in nanoseconds of its host's monotonic clock.
     pub began_ns: u64,
     /// When that was in nanoseconds since 1970 (`CLOCK_REALTIME`); 0 if that is not known.
-    #[serde(default)]
     pub realtime_ns: u64,
     /// The number of its recorded calls.
     pub calls: u64,
@@ -203,18 +195,18 @@ pub struct ProcessSummary {
     /// How it ended.
     pub ended: Ended,
     /// The signal that ended it, such as `SIGSEGV`; absent if none did, or if that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// The function that it was executing when it ended.
     pub inside: Option<String>,
     /// The number of that call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inside_call: Option<u64>,
     /// Whether the last line of its trace is incomplete.
     pub torn: bool,
     /// The entry points at which urscope tried to intercept calls.
-    #[schemars(with = "Vec<DoorForm>")]
-    pub doors: Vec<EntryPoint>,
+    #[schemars(with = "Vec<EntryPointForm>")]
+    pub entry_points: Vec<EntryPoint>,
     /// The path of its trace.
     pub file: String,
 }
@@ -262,7 +254,7 @@ pub struct FoundFinding {
     /// The other place that the finding involves.
     pub other: Option<Location>,
     /// Where the other process ended what it held, after the finding: the close of memory that was freed before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<Location>,
     /// Whether the other process never ended it, and is over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -283,28 +275,22 @@ pub struct FoundFinding {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub severities: BTreeMap<String, u64>,
     /// The occurrences, by rank, pid and time: of each process at most the first 100 with the same call stacks.
-    #[serde(default)]
     pub occurrences: Vec<Occurrence>,
     /// The number of occurrences on each host; empty if the run has one node.
-    #[serde(default)]
     pub hosts: BTreeMap<String, u64>,
     /// The object.
     pub subject: Option<String>,
     /// The kind of the object: `usm`, `mem-handle`, `mapping` and so on.
-    #[serde(default)]
     pub kind: Option<String>,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// The fingerprint of its handle data, `0x` and hexadecimal.
     pub fingerprint: Option<String>,
     /// Identifies the finding across runs: 16 hexadecimal digits. Equal findings share it.
-    #[serde(default)]
     pub identity: String,
     /// Whether it makes the verdict [`Verdict::Findings`].
-    #[serde(default)]
     pub fails: bool,
     /// Why it does not count, if it does not.
-    #[serde(default)]
     pub excuse: Option<Excuse>,
 }
 
@@ -340,7 +326,7 @@ impl FoundFinding {
     /// A note about a place, once, and without details.
     pub(crate) fn of(process: Location) -> Self {
         let needed = serde_json::json!({"rule": "", "severity": "note", "process": Location::default(), "time_ns": 0, "message": "",
-            "advice": "", "count": 1});
+            "advice": "", "count": 1, "occurrences": [], "hosts": {}, "identity": "", "fails": false});
         Self { process, ..serde_json::from_value(needed).unwrap() }
     }
 }

@@ -28,10 +28,10 @@ pub(crate) enum SeverityForm {
 
 /// An entry point at which urscope tried to intercept calls, and the result.
 #[derive(JsonSchema)]
-#[schemars(rename = "Door")]
-pub(crate) struct DoorForm {
+#[schemars(rename = "EntryPoint")]
+pub(crate) struct EntryPointForm {
     /// `adapter-table`, `exported-symbol`, `inline`, `xpti`, `level-zero-driver`, `cuda-driver` or `unseen-adapter`.
-    door: String,
+    kind: String,
     /// The number that call records carry as `via`.
     via: u64,
     /// The file name of the library behind it.
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn the_schemas_match_the_types_they_describe() {
         let entry_point = serde_json::to_value(EntryPoint::default()).unwrap();
-        let form = schemars::schema_for!(DoorForm);
+        let form = schemars::schema_for!(EntryPointForm);
         let mut known = fields(&form);
         let mut own: Vec<_> = entry_point.as_object().unwrap().keys().map(String::as_str).collect();
         known.sort_unstable();

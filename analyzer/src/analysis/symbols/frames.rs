@@ -172,10 +172,9 @@ impl Excerpt {
 }
 
 impl Location {
-    /// Whether it is in a process. Older reports do not name its host.
+    /// Whether it is in a process.
     pub(crate) fn is_in(&self, process: &ProcessSummary) -> bool {
-        let is_there = self.host == process.host || self.host.is_empty();
-        is_there && (self.pid, &self.executable) == (process.pid, &process.executable)
+        (&self.host, self.pid, &self.executable) == (&process.host, process.pid, &process.executable)
     }
 
     /// Whether it is in the process of another location.

@@ -102,7 +102,6 @@ macro_rules! names {
 names! {
     Calls = super::CALL,
     // The same text, so that a reader that knows nothing of this finds all calls in one category.
-    CallsInContext = super::CALL,
     Repeats = super::CALL,
     Inner = super::INNER,
     Own = super::NOTE,

@@ -50,11 +50,11 @@ impl Strings {
             all.resize(index + 1, Meaning::Unknown);
         }
         let mut meaning = Meaning::of(text);
-        if meaning == Meaning::Name(Name::Calls) {
-            let is_known =
-                |name| all.iter().enumerate().any(|(at, known)| at != index && *known == Meaning::Name(name));
-            let other = [Name::CallsInContext, Name::Repeats].into_iter().find(|name| !is_known(*name));
-            meaning = other.filter(|_| is_known(Name::Calls)).map_or(meaning, Meaning::Name);
+        // The second string of this text is the category of calls that repeat values.
+        if meaning == Meaning::Name(Name::Calls)
+            && all.iter().enumerate().any(|(at, known)| at != index && *known == meaning)
+        {
+            meaning = Meaning::Name(Name::Repeats);
         }
         if let Some(place) = all.get_mut(index) {
             *place = meaning;
@@ -83,21 +83,11 @@ impl Strings {
 /// What the records of calls in front of a place in a chunk say to those behind it, which leave it out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Before {
-    latest: Latest,
+    /// The number of the call whose record is directly in front; 0 where another record is there, or none. The return
+    /// of the same call leaves it out, and so does the beginning of the call with the next number.
+    call: u64,
     /// The bases of the chunk.
     bases: Vec<Base>,
-}
-
-/// What the record directly in front says: that of another call. All zero where another record is there, or none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Latest {
-    /// The number of the call. The return of the same call leaves it out, and so does the beginning of the call with
-    /// the next number.
-    call: u64,
-    /// In version 2, the context of the latest call that began, and the adapter that served that call. A call that has
-    /// both leaves them out.
-    context: u64,
-    via: u64,
 }
 
 /// The latest record of its kind in the chunk that leaves out nothing but the number: other records repeat its values.
@@ -113,13 +103,19 @@ impl Before {
     /// Behind a record of the call with this number.
     #[cfg(test)]
     pub(super) fn of_call(call: u64) -> Self {
-        Self { latest: Latest { call, ..Latest::default() }, bases: Vec::new() }
+        Self { call, bases: Vec::new() }
     }
 
     /// As if the record directly in front was one of the call with this number.
     #[cfg(test)]
     pub(super) fn set_call(&mut self, call: u64) {
-        self.latest.call = call;
+        self.call = call;
+    }
+
+    /// The number of a call that leaves it out; 0 if nothing says it.
+    #[inline]
+    const fn number(&self, begins: bool) -> u64 {
+        if self.call == 0 { 0 } else { self.call.wrapping_add(begins as u64) }
     }
 
     /// The first word and the arguments of the base of a call.
@@ -135,7 +131,7 @@ impl Before {
     /// Passes the record of a call at a place.
     #[inline]
     fn pass(&mut self, call: &Call, at: usize) {
-        self.latest = call.latest;
+        self.call = if call.is_inner { 0 } else { call.number };
         if call.is_base {
             let (kind, at) = (kind_of(call.function, call.begins), at as u16);
             match self.bases.iter_mut().find(|base| base.kind == kind) {
@@ -143,14 +139,6 @@ impl Before {
                 None => self.bases.push(Base { kind, at }),
             }
         }
-    }
-}
-
-impl Latest {
-    /// The number of a call that leaves it out; 0 if nothing says it.
-    #[inline]
-    const fn number(self, begins: bool) -> u64 {
-        if self.call == 0 { 0 } else { self.call.wrapping_add(begins as u64) }
     }
 }
 
@@ -179,7 +167,7 @@ pub enum Item {
 /// front of it in its chunk say, and becomes what they say with this one.
 #[inline]
 pub fn next(words: &[u64], at: usize, tid: u32, strings: &mut Strings, before: &mut Before) -> (Item, usize) {
-    let latest = std::mem::take(&mut before.latest);
+    let number = std::mem::take(&mut before.call);
     let rest = words.get(at..).unwrap_or_default();
     let Some(first) = rest.first().copied() else { return (Item::Other, 1) };
     if first == MAGIC {
@@ -192,14 +180,14 @@ pub fn next(words: &[u64], at: usize, tid: u32, strings: &mut Strings, before: &
     };
     let item = match first & 0xf {
         kind::EVENT => {
-            before.latest = latest;
+            before.call = number;
             let mut values = Values::NONE;
             let set = |place, value| {
                 values.set(place, value);
                 true
             };
             let called = call(words, at, strings, before, set);
-            before.latest = Latest::default();
+            before.call = 0;
             match called {
                 Some(Ok(call)) => {
                     before.pass(&call, at);
@@ -273,8 +261,6 @@ struct Call {
     result: ResultCode,
     /// The number of its words.
     count: usize,
-    /// What it says to the record behind it.
-    latest: Latest,
     is_base: bool,
 }
 
@@ -316,36 +302,20 @@ fn call(
         kind::END => false,
         _ => return None,
     };
-    if !matches!(category, Name::Calls | Name::CallsInContext | Name::Repeats | Name::Inner) {
+    if !matches!(category, Name::Calls | Name::Repeats | Name::Inner) {
         return None;
     }
     let [_, time, arguments @ ..] = rest.get(..count)? else { return Some(Err("an event without a time")) };
     let is_inner = category == Name::Inner;
-    let (mut latest, mut is_taken) = (before.latest, true);
-    let (mut number, mut result) = (if is_inner { 0 } else { latest.number(begins) }, 0);
-    let (mut context, mut via, mut is_base) = (None, None, category == Name::Calls);
+    let (mut number, mut result) = (if is_inner { 0 } else { before.number(begins) }, 0);
+    let (mut is_taken, mut is_base) = (true, category == Name::Calls);
     let mut take = |meaning, value| match meaning {
-        Meaning::Field(place) => {
-            let place = usize::from(place);
-            match place {
-                Values::CONTEXT => context = Some(value),
-                Values::VIA => via = Some(value),
-                _ => {}
-            }
-            is_taken &= set(place, value);
-        }
+        Meaning::Field(place) => is_taken &= set(usize::from(place), value),
         Meaning::Name(Name::Inside) if is_inner => number = value,
         Meaning::Name(Name::Call) if !is_inner => (number, is_base) = (value, false),
         Meaning::Name(Name::Result) => (result, is_base) = (value, false),
         _ => {}
     };
-    if category == Name::CallsInContext {
-        if latest.context == 0 {
-            return Some(Err("a call without the context that it refers to"));
-        }
-        take(Meaning::Field(Values::VIA as u8), latest.via);
-        take(Meaning::Field(Values::CONTEXT as u8), latest.context);
-    }
     if category == Name::Repeats {
         let Some((first, arguments)) = before.base(words, function, begins) else {
             return Some(Err("a call without the record that it repeats"));
@@ -361,15 +331,8 @@ fn call(
     if !is_taken {
         return Some(Err("values that are not in order"));
     }
-    if begins && let (Some(context), Some(via)) = (context, via) {
-        (latest.context, latest.via) = (context, via);
-    }
-    latest.call = number;
-    if is_inner {
-        latest = Latest::default();
-    }
     let (time, result) = (Nanos(*time), ResultCode(result as u32));
-    Some(Ok(Call { function, begins, is_inner, time, number, result, count, latest, is_base }))
+    Some(Ok(Call { function, begins, is_inner, time, number, result, count, is_base }))
 }
 
 #[inline]

@@ -273,29 +273,3 @@ fn a_record_that_goes_beyond_its_chunk_is_damaged() {
     assert!(matches!(item, Item::Damaged(_)) && count == words.len() - 1, "{item:?}");
     assert!(matches!(next(&[0], 0, 1, &mut strings(), &mut Before::default()), (Item::Damaged(_), 1)));
 }
-
-/// The words of version 2, which left out the context and the adapter behind a call that had the same.
-#[test]
-fn a_call_in_the_context_of_the_one_before_is_read() {
-    let mut strings = strings();
-    let values = |pointer| Values { via: Some(3), context: Some(0xc0), pointer: Some(pointer), ..Values::NONE };
-    let function = Function::urIPCGetMemHandleExp;
-    let enter = |call, values| Enter { function, call, tid: 7, time: Nanos(call), values };
-    let whole = words_of(|to| write::enter(&enter(65, values(1)), to));
-    let later = enter(66, Values { pointer: Some(2), ..Values::NONE });
-    let mut later = words_of(|to| write::short_enter(later.function, later.time, &later.values, to));
-    // The second of the strings with the text `api`.
-    later[0] += 1 << 32;
-    let words = [whole.clone(), later.clone(), vec![UNWRITTEN], later].concat();
-    let (mut before, mut at) = (Before::default(), 0);
-    let mut next = || {
-        let (item, count) = next(&words, at, 7, &mut strings, &mut before);
-        at += count;
-        item
-    };
-    assert_eq!(next(), Item::Record(Record::Enter(enter(65, values(1)))));
-    assert_eq!(next(), Item::Record(Record::Enter(enter(66, values(2)))));
-    // Behind anything else, the same words are damaged: nothing is guessed.
-    assert_eq!(next(), Item::Unwritten);
-    assert!(matches!(next(), Item::Damaged(_)));
-}

@@ -58,8 +58,7 @@ impl Baseline {
     /// Excuses known findings, each as often as the baseline has it, and returns those that are gone. A known finding
     /// with a higher severity is new.
     ///
-    /// The calls of another run may show other wrappers, and an older urscope looked for none, so both are compared
-    /// with the wrappers of either.
+    /// The calls of another run may show other wrappers, so both are compared with the wrappers of either.
     pub(crate) fn compare(&self, findings: &mut [FoundFinding]) -> Compared {
         let mut wrappers = Dispatchers::default();
         for side in self.findings.iter().chain(&*findings).flat_map(FoundFinding::locations) {
