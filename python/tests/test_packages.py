@@ -1,4 +1,4 @@
-"""The wheel, the tarball and the Debian package that scripts/make_packages.py makes, here from small files in the place of the programs."""
+"""The wheel, the tarball and the Debian package that scripts/packages/make_packages.py makes, here from small files in the place of the programs."""
 
 import base64
 import csv
@@ -45,7 +45,7 @@ def made(folder):
 
 
 def make(folder):
-    subprocess.run([sys.executable, ROOT / "scripts/make_packages.py", folder], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, ROOT / "scripts/packages/make_packages.py", folder], check=True, stdout=subprocess.DEVNULL)
 
 
 def run(*arguments, **options):
@@ -241,7 +241,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual((cargo, python, programs), ("cargo", "python3", "target/release"))
         self.assertTrue((ROOT / script).is_file())
         self.assertEqual(install, ("install_tree", tree, "/prefix"))
-        built = set(re.findall(r"-p (urscope-\S+)", (ROOT / "scripts/package").read_text()))
+        built = set(re.findall(r"-p (urscope-\S+)", (ROOT / "scripts/packages/build").read_text()))
         self.assertEqual({name for name in arguments if name.startswith("urscope-")}, built)
 
     def test_the_recipe_for_conda_builds_what_the_packages_have(self):
@@ -249,7 +249,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual(re.findall(r'^  version: "(.*)"$', text, re.MULTILINE), [VERSION])
         rust = re.search(r'^rust-version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
         self.assertIn(f'${{{{ compiler("rust") }}}} >={rust}', text)
-        built = set(re.findall(r"-p (urscope-\S+)", (ROOT / "scripts/package").read_text()))
+        built = set(re.findall(r"-p (urscope-\S+)", (ROOT / "scripts/packages/build").read_text()))
         self.assertEqual(set(re.findall(r"--package (urscope-\S+)", text)), built)
 
     def test_the_container_file_installs_this_version(self):
@@ -262,7 +262,7 @@ class Release(unittest.TestCase):
     """The steps of .github/workflows/release.yml, with small files in the place of the programs."""
 
     def release(self, *arguments):
-        return subprocess.run([ROOT / "scripts/release", *arguments], capture_output=True, text=True)
+        return subprocess.run([ROOT / "scripts/packages/release", *arguments], capture_output=True, text=True)
 
     def test_every_place_names_the_version(self):
         checked = self.release("check", f"v{VERSION}")
@@ -273,9 +273,9 @@ class Release(unittest.TestCase):
 
     def test_the_documents_say_whether_there_is_a_release(self):
         with tempfile.TemporaryDirectory() as folder:
-            copies = [Path(folder) / name for name in ("README.md", "docs/install.md", "scripts/release")]
+            copies = [Path(folder) / name for name in ("README.md", "docs/install.md", "scripts/packages/release")]
             for copy in copies:
-                copy.parent.mkdir(exist_ok=True)
+                copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / copy.relative_to(folder), copy)
             before = [copy.read_text() for copy in copies]
             run(copies[2], "documents")
@@ -309,7 +309,7 @@ class Release(unittest.TestCase):
     def test_the_workflow_runs_what_there_is(self):
         text = (ROOT / ".github/workflows/release.yml").read_text()
         scripts = set(re.findall(r"\bscripts/\S+", text))
-        self.assertGreaterEqual(scripts, {"scripts/package", "scripts/release"})
+        self.assertGreaterEqual(scripts, {"scripts/packages/build", "scripts/packages/release"})
         for script in scripts:
             self.assertTrue(os.access(ROOT / script, os.X_OK), script)
 

@@ -25,7 +25,7 @@ pub fn libraries() -> (PathBuf, String) {
 /// Makes the tree that a package has, from what the tests run, in a folder that does not exist yet.
 pub fn stage_tree(tree: &Path) {
     let output = Command::new("python3")
-        .arg(repository().join("scripts/stage_tree.py"))
+        .arg(repository().join("scripts/packages/stage_tree.py"))
         .args([&profile_folder(), tree])
         .output()
         .expect("python3 cannot be started");

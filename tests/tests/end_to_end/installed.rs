@@ -1,4 +1,4 @@
-//! What a package installs works wherever it lies: the tree of `scripts/stage_tree.py`, here with the programs that the
+//! What a package installs works wherever it lies: the tree of `scripts/packages/stage_tree.py`, here with the programs that the
 //! tests run.
 //!
 //! That the packages hold this tree, and that their removal leaves nothing, is tested in

@@ -267,7 +267,7 @@ fn a_refusal_that_is_not_possible_is_said() {
 fn the_subscribers_of_the_user_stay() {
     let folder = tempfile::tempdir().expect("no temporary folder");
     let subscriber = folder.path().join("libcounting_subscriber.so");
-    let source = repository().join("scripts/bench-peers/counting_subscriber.cpp");
+    let source = repository().join("scripts/benchmarks/peers/counting_subscriber.cpp");
     let mut compiler = Command::new("g++");
     compiler.args(["-std=c++17", "-O2", "-shared", "-fPIC", "-isystem"]).arg(Release::R2026_2.folder().join("include"));
     compiler

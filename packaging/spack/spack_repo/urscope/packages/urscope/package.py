@@ -33,7 +33,7 @@ class Urscope(Package):
         crates = ("urscope-command", "urscope-preload", "urscope-device-loader", "urscope-device-cuda", "urscope-python")
         packages = [word for crate in crates for word in ("--package", crate)]
         which("cargo", required=True)("build", "--release", "--locked", "--jobs", str(make_jobs), *packages)
-        which("python3", required=True)("scripts/stage_tree.py", "target/release", "tree")
+        which("python3", required=True)("scripts/packages/stage_tree.py", "target/release", "tree")
         install_tree("tree", prefix)
 
     @run_after("install")

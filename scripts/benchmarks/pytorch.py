@@ -69,7 +69,7 @@ class Side:
         os.close(answers[1])
         self.asked, self.answers = os.fdopen(asked[1], "w"), os.fdopen(answers[0])
         if self.answers.readline() != "ready\n":
-            sys.exit("bench-pytorch: the processes did not start; is there a GPU, and PyTorch for it?")
+            sys.exit("scripts/bench pytorch: the processes did not start; is there a GPU, and PyTorch for it?")
         self.samples = {kind: [] for kind in KINDS}
 
     def take_turn(self, kind, count):

@@ -1,6 +1,6 @@
-"""Makes the wheel, the tarball and the Debian package from the files that scripts/package has built, byte for byte the same each time.
+"""Makes the wheel, the tarball and the Debian package from the files that scripts/packages/build has built, byte for byte the same each time.
 
-    python3 scripts/make_packages.py FOLDER
+    python3 scripts/packages/make_packages.py FOLDER
 
 FOLDER/urscope holds the command and the libraries, FOLDER/THIRD-PARTY.txt the licences of what is linked into them. The wheel holds no code
 for a certain Python, so one serves all of them. All files have the time SOURCE_DATE_EPOCH, in seconds since 1970, or else the earliest that a

@@ -5,10 +5,10 @@ The program tests/apps/bench_get_put.cpp gets and puts the handle of one allocat
 cache, so there are no cheaper ones. Each side of the comparison is a run of its own. The sides take turns, so that a slow minute of the machine
 affects all of them. Of all rounds of a side, the minimum, the lower quartile and the median are shown.
 
-The library of urscope is built as `scripts/package` builds it (profile `compact`), all else in the release profile.
+The library of urscope is built as `scripts/packages/build` builds it (profile `compact`), all else in the release profile.
 
 `overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with other
-tools (scripts/peers.py); and with two ways of recording that cannot be put into the runtime, and are measured alone. It does so with
+tools (scripts/benchmarks/peers.py); and with two ways of recording that cannot be put into the runtime, and are measured alone. It does so with
 tests/apps/bench_ze_get_put.cpp, too, which makes both calls by Level Zero, as communication libraries do. The binary form is also measured
 with the traces in memory.
 `threads` compares 1, 2, 8 and 16 threads. There, one side more runs without urscope and computes for about 100 ns behind each call. The

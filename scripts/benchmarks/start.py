@@ -4,7 +4,7 @@
 Two programs are started in turns, with and without urscope's library: `/bin/true`, and a SYCL program on the software device that copies and shares nothing
 (tests/apps/bench_commands.cpp). Shown are the milliseconds from start to end and, for the SYCL program, those from its start to its first output, when it has allocated
 memory and copied, and could share something; its resident memory there, and the peak of it until the end; minimum and median, and what the library adds. The library is built as
-`scripts/package` builds it. Last come the bytes of thread-local storage that each thread of such a process has for it.
+`scripts/packages/build` builds it. Last come the bytes of thread-local storage that each thread of such a process has for it.
 """
 
 import argparse

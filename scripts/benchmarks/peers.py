@@ -14,8 +14,8 @@ from measured import ROOT, TARGET
 UNPACKED = ROOT / "target/peers/usr"
 LIBRARIES = UNPACKED / "lib/x86_64-linux-gnu"
 PTI = "intel-pti-1.2.0"
-SOURCES = ROOT / "scripts/bench-peers"
-# The fields of the two tracepoints of a call (scripts/bench-peers/call_tracepoints.hpp).
+SOURCES = ROOT / "scripts/benchmarks/peers"
+# The fields of the two tracepoints of a call (scripts/benchmarks/peers/call_tracepoints.hpp).
 BYTES_OF_A_CALL = 3 * 8 + 2 * 8
 
 
@@ -49,7 +49,7 @@ class Peers:
         self.built = {}
 
     def library(self, source, *flags):
-        """A library of scripts/bench-peers, compiled."""
+        """A library of scripts/benchmarks/peers, compiled."""
         key = (source, flags)
         if key not in self.built:
             tracepoints = "-DTRACEPOINTS" in flags

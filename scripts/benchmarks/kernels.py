@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what the software device adds to a launch of a kernel: `scripts/bench kernels [--json FILE] [--turns N]`.
 
-The program scripts/bench-peers/launches.cpp launches an empty kernel of one work item: by Intel's OpenCL runtime for the CPU itself, with a usual queue and
+The program scripts/benchmarks/peers/launches.cpp launches an empty kernel of one work item: by Intel's OpenCL runtime for the CPU itself, with a usual queue and
 with its fastest one, which runs kernels in the thread that enqueues them, and by the software device, which uses that runtime as its engine. The host waits
 for each launch, or after every 1,000. Each side is a process of its own, and the sides take turns. Shown are the nanoseconds of a launch, minimum and
 median of all rounds, and how many times that is what the usual queue takes; and the milliseconds of the first use in a process.
@@ -22,7 +22,7 @@ from measured import ROOT, TARGET
 # What runs the kernels is in this release's environment, as for the tests (tests/src/run.rs).
 ENGINE_RELEASE = "2026.1.2"
 ENGINE = ROOT / "target/runtime" / ENGINE_RELEASE / "lib/libintelocl.so"
-SOURCE = ROOT / "scripts/bench-peers/launches.cpp"
+SOURCE = ROOT / "scripts/benchmarks/peers/launches.cpp"
 SIDES = {"engine": "the engine itself", "engine-inline": "the engine itself, in the calling thread", "device": "the software device"}
 WAYS = {"waited": "waited for each", "queued": "waited after 1,000"}
 ROUNDS = 10

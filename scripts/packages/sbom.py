@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what the programs of a package are linked from, as a software bill of materials in CycloneDX 1.6 (ECMA-424).
 
-    python3 scripts/sbom.py
+    python3 scripts/packages/sbom.py
 
 The components are the crates that cargo names, with the hashes of their packages, and Rust's standard library. The same commit gives the
 same text.
@@ -13,12 +13,12 @@ import re
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def third_party():
     """The module beside this one, whose name is no word of Python."""
-    spec = importlib.util.spec_from_file_location("third_party", ROOT / "scripts/third-party.py")
+    spec = importlib.util.spec_from_file_location("third_party", ROOT / "scripts/packages/third-party.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,8 +1,8 @@
 """Puts what has been built into a tree that works wherever it lies: bin, lib, share.
 
-    python3 scripts/stage_tree.py PROGRAMS TREE [THIRD-PARTY]
+    python3 scripts/packages/stage_tree.py PROGRAMS TREE [THIRD-PARTY]
 
-PROGRAMS is a folder with the command and the libraries, as cargo makes them. THIRD-PARTY is the text that scripts/third-party.py prints, if
+PROGRAMS is a folder with the command and the libraries, as cargo makes them. THIRD-PARTY is the text that scripts/packages/third-party.py prints, if
 the tree is to be passed on. The tree must not exist. Completions and manual pages come from the command itself.
 """
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "urscope"
 LIBRARIES = ("liburscope.so", "liburscope_cuda.so", "liburscope_ipc.so", "libze_loader.so")
 #: The software device under the names of a loader, as links. A program that is to find it has this folder in LD_LIBRARY_PATH.
@@ -125,9 +125,9 @@ def main():
     programs, tree, *third_party = map(Path, sys.argv[1:])
     missing = [name for name in (COMMAND, *LIBRARIES) if not (programs / name).is_file()]
     if missing:
-        sys.exit(f"scripts/stage_tree.py: {programs} has no {', '.join(missing)}; build them with: cargo build --release --workspace")
+        sys.exit(f"scripts/packages/stage_tree.py: {programs} has no {', '.join(missing)}; build them with: cargo build --release --workspace")
     if tree.exists() and any(tree.iterdir()):
-        sys.exit(f"scripts/stage_tree.py: {tree} is not empty")
+        sys.exit(f"scripts/packages/stage_tree.py: {tree} is not empty")
     if tree.exists():
         tree.rmdir()
     stage(programs, tree, *third_party)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `scripts/bench view`: shows generated runs in the Chromium of the tests, which renders in software.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 scripts/setup --browser
 cargo build --quiet --release -p urscope-command --bin urscope --example trace-generator

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 LIBRARY_AS_PACKAGED = TARGET / "compact/liburscope.so"
 
@@ -20,7 +20,7 @@ SMALL_CYCLES = 2
 
 
 def library_as_packaged():
-    """Builds the library in the profile of `scripts/package`, which is what people install."""
+    """Builds the library in the profile of `scripts/packages/build`, which is what people install."""
     subprocess.run(["cargo", "build", "--quiet", "--profile", "compact", "-p", "urscope-preload"], cwd=ROOT, check=True)
 
 

@@ -1,6 +1,6 @@
 """Prints what others have written of the programs of a package, and their licences. The same commit gives the same text.
 
-    python3 scripts/third-party.py ZIG
+    python3 scripts/packages/third-party.py ZIG
 
 ZIG is the folder of the zig that links the programs. What is linked: the crates that cargo names, Rust's standard library, and from zig the
 unwinder of LLVM.
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TARGET = "x86_64-unknown-linux-gnu"
 PACKAGES = {"urscope-command", "urscope-preload", "urscope-device-loader", "urscope-device-cuda", "urscope-python"}
 #: The names of files with a licence that may be offered beside MIT.
