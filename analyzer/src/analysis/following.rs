@@ -234,7 +234,7 @@ impl<O: Observer + Clone> Following<O> {
         self.merger.empty.clear();
         self.merger.foreign.clear();
         let new = files.iter().filter(|path| !self.known.contains(*path));
-        let cursors = self.merger.open(new, named, (BUFFER, true), Some(written))?;
+        let cursors = self.merger.open(new, named, BUFFER, true, Some(written))?;
         self.known.extend(cursors.iter().map(|cursor| cursor.path().to_owned()));
         if !self.merger.add_later(cursors.iter().map(|cursor| cursor.header())) {
             return Err(Halt::Restart);

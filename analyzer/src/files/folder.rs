@@ -7,6 +7,7 @@ use std::{ffi::OsString, io, sync::Arc};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
+use urscope_schema::owners::Owner;
 
 use super::{
     identity, is_shared, is_trusted, not_regular, opened, owners, parent, place::ResolvedPath, refuse_untrusted,
@@ -128,7 +129,7 @@ impl Folder {
     pub fn refuse_foreign(&self, parent: bool) -> io::Result<()> {
         let own = self.status()?;
         let above = if parent { statat(self, "..", AtFlags::empty())? } else { own };
-        let owner = |folder: &Stat| (folder.st_uid, is_trusted(folder));
+        let owner = |folder: &Stat| Owner { user: folder.st_uid, is_system: is_trusted(folder) };
         owners().object(owner(&own), owner(&above)).map_or(Ok(()), |why| Err(refused(why)))
     }
 

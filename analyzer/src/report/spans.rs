@@ -45,7 +45,7 @@ pub(super) fn write(finding: &FoundFinding, out: &mut String, paint: Paint) -> f
             writeln!(out, "{:digits$}{} {}", "", paint.faint("-->"), place(here.frame))?;
             known = file.as_deref();
         }
-        write_line(span, source, *line, (digits, finding.severity), out, paint)?;
+        write_line(span, source, *line, digits, finding.severity, out, paint)?;
     }
     if spans.iter().any(|span| span.side.excerpt.as_ref().is_some_and(|excerpt| excerpt.changed)) {
         writeln!(out, "  {} the file was changed after the run: lines may have moved", paint.faint("="))?;
@@ -75,7 +75,8 @@ fn write_line(
     span: &Span<'_>,
     source: &str,
     line: u32,
-    (digits, severity): (usize, Severity),
+    digits: usize,
+    severity: Severity,
     out: &mut String,
     paint: Paint,
 ) -> fmt::Result {

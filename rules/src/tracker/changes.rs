@@ -5,7 +5,7 @@ use urscope_schema::handle::Handle;
 
 use super::freeing::{Freed, Freeing};
 use super::observations::{DanglingUse, Support};
-use super::records::{ExportId, Serial};
+use super::records::{ExportId, Life, Serial};
 
 /// The changes that one call has made, in order.
 pub(super) type Changes = SmallVec<[Change; 1]>;
@@ -22,9 +22,9 @@ pub(super) enum Change {
     /// An open has returned a mapping or an object.
     Opened(Opened),
     /// Handle data has been put, which belonged to that export, if its bytes are known.
-    Put(Ended, Option<ExportId>),
+    Put(Life, Option<ExportId>),
     /// An open has been closed.
-    Closed(Ended),
+    Closed(Life),
     /// Memory on which nothing depended has been freed: how, what, which life of it, and its size in bytes.
     Freed(Freeing, Handle, Serial, Option<u64>),
     /// Memory has been freed, or an object has been released for the last time.
@@ -48,13 +48,4 @@ pub struct Opened {
     pub export: Option<ExportId>,
     /// The fingerprint of the handle data.
     pub fingerprint: Option<u64>,
-}
-
-/// The end of handle data by a put, or of an open by a close.
-#[derive(Clone, Copy, Debug)]
-pub struct Ended {
-    /// The handle data or the mapping.
-    pub handle: Handle,
-    /// Which life of that address: [`HandleData::serial`](super::records::HandleData::serial) or [`Opened::serial`].
-    pub serial: Serial,
 }

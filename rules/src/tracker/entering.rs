@@ -103,10 +103,12 @@ impl Tracker {
             Operation::Enqueue(Command { writes, reads, size, is_not_host, context, .. }) => {
                 let accesses = [(*writes, true), (*reads, false)];
                 let mappings = [*writes, *reads].map(|address| state.mapping_at(address?));
-                for foreign in mappings.into_iter().flatten().filter_map(|it| foreign(at, state, it, *context)) {
+                for foreign in
+                    mappings.into_iter().flatten().filter_map(|(base, it)| foreign(at, state, base, it, *context))
+                {
                     self.emit(facts, at, What::ForeignUse(&foreign));
                 }
-                for stale in mappings.into_iter().flatten().filter_map(|it| self.stale(it)) {
+                for stale in mappings.into_iter().flatten().filter_map(|(base, mapping)| self.stale(base, mapping)) {
                     self.emit(facts, at, What::StaleUse(&stale));
                 }
                 for outdated in accesses.into_iter().filter_map(|(address, _)| self.outdated(state, address?)) {
@@ -148,7 +150,7 @@ impl Tracker {
     }
 
     /// A mapping that is accessed, if its memory was freed after it was opened.
-    fn stale(&self, (pointer, mapping): (u64, &Mapping)) -> Option<StaleUse> {
+    fn stale(&self, pointer: u64, mapping: &Mapping) -> Option<StaleUse> {
         let export = self.exports.get(mapping.export?)?;
         let (freed, opened) = (export.last_free?, mapping.first_open()?);
         let anew = || {
@@ -203,7 +205,7 @@ impl Tracker {
     ) -> Option<PastEnd> {
         let address = address?;
         if mapping.is_none() && state.shared_physical_at(address).is_some() {
-            return past_mapped(state, (address, writes), length);
+            return past_mapped(state, address, writes, length);
         }
         let (memory, size, fingerprint, born) = if let Some((base, mapping)) = mapping {
             let size = mapping.size.filter(|_| self.has_size_of_export(mapping))?;
@@ -261,7 +263,8 @@ fn dead_at_execution(state: &ProcessState, executed: &Executed) -> Option<DeadAc
 fn foreign(
     at: Place,
     state: &ProcessState,
-    (pointer, mapping): (u64, &Mapping),
+    pointer: u64,
+    mapping: &Mapping,
     context: Option<u64>,
 ) -> Option<ForeignUse> {
     let context = context?;
@@ -357,7 +360,7 @@ fn in_use(at: Place, state: &ProcessState, ending: &Ending<'_>, free: &Free) -> 
         _ => return None,
     };
     let memory = ending.object;
-    let (command, unfinished) = in_flight(state, free, (memory.value, size.unwrap_or(1)));
+    let (command, unfinished) = in_flight(state, free, memory.value, size.unwrap_or(1));
     // Another thread may have waited for its command and closed its own open since the device was asked.
     if let Target::Mapping(mapping) = ending.target
         && mapping.closed > 0
@@ -372,7 +375,7 @@ fn in_use(at: Place, state: &ProcessState, ending: &Ending<'_>, free: &Free) -> 
 fn unmapped_in_use(state: &ProcessState, from: &Free, size: u64) -> Option<InUse> {
     let pointer = from.pointer?;
     let (range, object) = state.shared_physical_at(pointer)?;
-    let (command, unfinished) = in_flight(state, from, (pointer, size));
+    let (command, unfinished) = in_flight(state, from, pointer, size);
     // One from before accesses what was mapped there then.
     let command = command.filter(|command| command.time > range.place.time);
     let (memory, size, fingerprint) = (range.memory, object.size, object.fingerprint);
@@ -381,7 +384,7 @@ fn unmapped_in_use(state: &ProcessState, from: &Free, size: u64) -> Option<InUse
 
 /// The command that accesses memory which a call ends, if it is not known to have completed, and the offset of the
 /// first byte that the device says is accessed.
-fn in_flight(state: &ProcessState, free: &Free, (start, length): (u64, u64)) -> (Option<Place>, Option<u64>) {
+fn in_flight(state: &ProcessState, free: &Free, start: u64, length: u64) -> (Option<Place>, Option<u64>) {
     let unfinished = free.unfinished.filter(|offset| *offset < length);
     let mut commands = state.commands.iter().filter(|command| command.accesses(start, length));
     let is_judged = free.at_once && !free.completed;
@@ -392,7 +395,7 @@ fn in_flight(state: &ProcessState, free: &Free, (start, length): (u64, u64)) -> 
 
 /// The mapped physical memory that an access begins in, if it ends outside of it, and of what is mapped right behind
 /// it.
-fn past_mapped(state: &ProcessState, (address, writes): (u64, bool), length: u64) -> Option<PastEnd> {
+fn past_mapped(state: &ProcessState, address: u64, writes: bool, length: u64) -> Option<PastEnd> {
     // What was mapped before the trace began is not known.
     if state.inherits_anything() {
         return None;

@@ -171,7 +171,7 @@ impl Exports {
     }
 
     /// A get of these bytes on this host has returned.
-    pub(crate) fn export(&mut self, (host, fingerprint): (u64, u64), mut subject: Subject, got: Place) -> ExportId {
+    pub(crate) fn export(&mut self, host: u64, fingerprint: u64, mut subject: Subject, got: Place) -> ExportId {
         let bytes = (host, fingerprint);
         let before = self.of_bytes(host, fingerprint);
         if let Some(export) = before.and_then(|id| self.get_mut(id)) {

@@ -9,12 +9,12 @@ use urscope_schema::call::{Executed, Nanos};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::{Answer, Create, Export, Open};
 
-pub use super::changes::{Ended, Opened};
+pub use super::changes::Opened;
 pub use super::freeing::{DeadAccess, ForeignUse, Freed, Freeing, InUse, OpenMapping, OutdatedUse, PastEnd};
 pub use super::freeing::{StaleEvent, StaleUse, StillMapped};
 pub use super::in_flight::{Unordered, UnorderedAccess};
 pub use super::observations::{Altered, DanglingUse, Expired, Expiry, KindMismatch, Support};
-use super::records::{Allocation, ExportId, HandleData, MappedRange, Mapping, Object, OwnDescriptor, Serial};
+use super::records::{Allocation, ExportId, HandleData, Life, MappedRange, Mapping, Object, OwnDescriptor, Serial};
 pub use super::{fact_kind::FactKind, process::Missing, process_state::Target};
 use super::{pending::PendingCall, process::End, state::Tracker};
 use crate::lifecycle::{Event, State, Violation, step};
@@ -130,8 +130,8 @@ pub enum What<'t> {
     Opened(Opened),
     /// A put has succeeded.
     Put(Put),
-    /// A close of a mapping has succeeded.
-    Closed(Ended),
+    /// A close of a mapping has succeeded: [`Opened::serial`] tells which open it has ended.
+    Closed(Life),
     /// USM has been freed, or the last reference to physical memory or an event has been released.
     Freed(&'t Freed),
     /// The application's last reference to the context of USM has been released while it was exported or

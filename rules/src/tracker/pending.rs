@@ -5,7 +5,7 @@ use urscope_schema::operation::{Create, Open, Operation, Requested};
 
 use super::freeing::{Freed, Freeing, StillMapped};
 use super::observations::{Altered, DanglingUse, Expired, Support};
-use super::records::{self, ExportId, MappedRange, Serial};
+use super::records::{self, ExportId, Life, MappedRange, Serial};
 use crate::place::Place;
 
 /// A call that has not returned.
@@ -80,19 +80,9 @@ pub enum PendingChange {
         dangling: Option<Box<DanglingUse>>,
     },
     /// It puts handle data.
-    Put {
-        /// Which.
-        handle: Handle,
-        /// Which life of that.
-        serial: Serial,
-    },
+    Put(Life),
     /// It puts handle data that more than one get has returned.
-    PutOne {
-        /// Which.
-        handle: Handle,
-        /// Which life of that.
-        serial: Serial,
-    },
+    PutOne(Life),
     /// A forked child puts its copy of what its parent got.
     PutInherited {
         /// Which.
@@ -102,19 +92,12 @@ pub enum PendingChange {
     },
     /// It creates physical memory, an event or an event pool.
     Create(Create),
-    /// It takes a reference to an object.
-    Retain {
-        /// Which.
-        object: Handle,
-        /// Which life of that.
-        serial: Serial,
-    },
+    /// It takes a reference to an object, a pool or a context.
+    Retain(Life),
     /// It gives a reference to an object back.
     Release {
         /// Which.
-        object: Handle,
-        /// Which life of that.
-        serial: Serial,
+        object: Life,
         /// Where physical memory was mapped when the release of its last reference began.
         mapped: Option<Box<StillMapped>>,
     },
@@ -127,33 +110,15 @@ pub enum PendingChange {
     /// It opens handle data.
     Open(PendingOpen),
     /// It closes a mapping.
-    Close {
-        /// The start of the mapping.
-        pointer: u64,
-        /// Which life of that.
-        serial: Serial,
-        /// The open that it ends.
-        open: records::Open,
-        /// It is closed in a wrong way, which was reported.
-        wrongly: bool,
-    },
+    Close(Close),
     /// It allocates USM.
     Allocate(Requested),
     /// It creates a USM pool.
     CreatePool,
-    /// It takes a reference to a pool.
-    RetainPool {
-        /// Which.
-        pool: u64,
-        /// Which life of that.
-        serial: Serial,
-    },
     /// It gives a reference to a pool back.
     ReleasePool {
         /// Which.
-        pool: u64,
-        /// Which life of that.
-        serial: Serial,
+        pool: Life,
         /// The frees of all memory of the pool, if it is the last reference.
         frees: Vec<Free>,
     },
@@ -169,19 +134,10 @@ pub enum PendingChange {
     Enqueue,
     /// It waits on the host for one event.
     Wait(Handle),
-    /// It takes a reference to a context.
-    RetainContext {
-        /// Which.
-        context: u64,
-        /// Which life of that.
-        serial: Serial,
-    },
     /// It gives a reference to a context back.
     ReleaseContext {
         /// Which.
-        context: u64,
-        /// Which life of that.
-        serial: Serial,
+        context: Life,
         /// Whether a reference is given back, or all in it ends.
         how: Releasing,
         /// What ends with it, if it is the last reference.
@@ -211,6 +167,19 @@ pub struct Ends {
     pub shared: Vec<Freed>,
     /// The frees of the memory that it owns.
     pub frees: Vec<Free>,
+}
+
+/// A close of a mapping.
+#[derive(Clone, Debug)]
+pub struct Close {
+    /// The start of the mapping.
+    pub pointer: u64,
+    /// Which life of that.
+    pub serial: Serial,
+    /// The open that it ends.
+    pub open: records::Open,
+    /// It is closed in a wrong way, which was reported.
+    pub wrongly: bool,
 }
 
 /// A free of USM.

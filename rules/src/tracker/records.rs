@@ -13,6 +13,15 @@ use crate::{lifecycle::State, place::Place};
 /// Distinguishes the lives at one address: numbers that rise with each birth, never the same twice in a tracker.
 pub type Serial = u64;
 
+/// One life of handle data, of a mapping or of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// What it is known by, which something else may have before and after it.
+    pub handle: Handle,
+    /// Which life of that.
+    pub serial: Serial,
+}
+
 /// The number of an export, never the same twice in a tracker. Later exports have higher numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExportId {

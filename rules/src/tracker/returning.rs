@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::handle::Handle;
 use urscope_schema::operation::{Create, Export, Open, Operation, Returned};
 use urscope_schema::{api::Effect, call::Values};
 
@@ -17,16 +17,15 @@ impl Tracker {
     pub fn exit(&mut self, who: ProcessId, exit: &Returned, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
-        let answer = &exit.answer;
         // A call that makes something must return it to succeed.
-        let succeeded = exit.result.is_success() && answer.is_complete();
+        let succeeded = exit.result.is_success() && exit.answer.is_complete();
         let outcome = if succeeded { Outcome::Succeeded } else { Outcome::Refused(exit.result) };
         let mut begun = state.pending.take(exit.call);
         let Some(pending) = &mut begun else {
             // Without its enter, the object that is made is known at least, so that its end is not reported.
             return self.change(&mut without_enter(who, exit), exit, facts);
         };
-        self.facts_of_return(pending, exit, (outcome, answer.makes), facts);
+        self.facts_of_return(pending, exit, outcome, facts);
         self.change(pending, exit, facts);
         if !exit.result.is_success() {
             self.emit(facts, pending.place, What::CallFailed(CallFailed { result: exit.result, call: pending }));
@@ -45,11 +44,11 @@ impl Tracker {
         &self,
         pending: &PendingCall,
         exit: &Returned,
-        (outcome, makes): (Outcome, Option<Kind>),
+        outcome: Outcome,
         facts: &mut (impl FactConsumer + ?Sized),
     ) {
         let place = pending.place;
-        if let (Outcome::Refused(result), Some(kind)) = (outcome, makes) {
+        if let (Outcome::Refused(result), Some(kind)) = (outcome, exit.answer.makes) {
             let refused = Refused { kind, result, opens: exit.function.effect().opens(), call: pending };
             self.emit(facts, place, What::Refused(refused));
         }

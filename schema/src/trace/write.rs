@@ -43,27 +43,27 @@ impl Line {
     /// Writes the record of a call that begins; `base` is [`super::records::Clock::base_ns`].
     #[inline]
     pub fn enter(&mut self, pid: u32, base: u64, enter: &Enter) {
-        self.begin(pid, base, enter, (CALL, "call"));
+        self.begin(pid, base, enter, CALL, "call");
     }
 
     /// Writes the record of a call that returns.
     #[inline]
     pub fn exit(&mut self, pid: u32, base: u64, exit: &Exit) {
-        self.end(pid, base, exit, (CALL, "call"));
+        self.end(pid, base, exit, CALL, "call");
     }
 
     /// Writes the record of a call that begins inside of the call with its number.
     pub fn inner_enter(&mut self, pid: u32, base: u64, enter: &Enter) {
-        self.begin(pid, base, enter, (INNER, "inside"));
+        self.begin(pid, base, enter, INNER, "inside");
     }
 
     /// Writes the record of a call that returns inside of the call with its number.
     pub fn inner_exit(&mut self, pid: u32, base: u64, exit: &Exit) {
-        self.end(pid, base, exit, (INNER, "inside"));
+        self.end(pid, base, exit, INNER, "inside");
     }
 
     #[inline(always)]
-    fn begin(&mut self, pid: u32, base: u64, enter: &Enter, (category, number): (&str, &str)) {
+    fn begin(&mut self, pid: u32, base: u64, enter: &Enter, category: &str, number: &str) {
         self.opening(r#"{"ph":"B","pid":"#, pid, enter.tid, enter.time, base);
         self.0.text(r#","cat":""#).text(category).text(r#"","name":""#).text(enter.function.name());
         self.0.text(r#"","args":{""#).text(number).text(r#"":"#).decimal(enter.call);
@@ -72,7 +72,7 @@ impl Line {
     }
 
     #[inline(always)]
-    fn end(&mut self, pid: u32, base: u64, exit: &Exit, (category, number): (&str, &str)) {
+    fn end(&mut self, pid: u32, base: u64, exit: &Exit, category: &str, number: &str) {
         self.opening(r#"{"ph":"E","pid":"#, pid, exit.tid, exit.time, base);
         self.0.text(r#","cat":""#).text(category).text(r#"","name":""#).text(exit.function.name());
         self.0.text(r#"","args":{""#).text(number).text(r#"":"#).decimal(exit.call);

@@ -41,7 +41,7 @@ impl<'w> Chrome<'w> {
 }
 
 /// An event. The order of the fields is that of the output.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Event<'a> {
     ph: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,9 +73,7 @@ struct Local {
 
 impl<'a> Event<'a> {
     fn new(ph: &'static str, name: &'a str, on: Track, args: EventArguments) -> Self {
-        let Track { pid, tid } = on;
-        let (s, cat, id2, ts, dur, bind_id) = (None, None, None, None, None, None);
-        Self { ph, s, cat, name, id2, pid, tid, ts, dur, bind_id, flow_out: None, flow_in: None, args }
+        Self { ph, name, pid: on.pid, tid: on.tid, args, ..Self::default() }
     }
 
     fn at(self, nanos: u64) -> Self {

@@ -84,6 +84,17 @@ impl Job {
     }
 }
 
+/// Who judges the processes of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judge {
+    /// This urscope, whatever others do: it is no rank of a job, or the ranks cannot agree.
+    Alone,
+    /// This rank, the last to end of so many.
+    Last(usize),
+    /// A rank that ends later.
+    Another,
+}
+
 /// The ranks that share a directory.
 #[derive(Debug)]
 pub(crate) struct Ranks {
@@ -125,10 +136,9 @@ impl Ranks {
         self.folder.path().join(&self.name).display().to_string()
     }
 
-    /// Adds this rank to those that have ended, with what it has observed. Returns, if it was the last, how many there
-    /// were; what they have observed is added then. The error says why the ranks cannot agree, and what the others have
-    /// observed is not known.
-    pub(crate) fn end(&self, observed: &mut Observation) -> io::Result<Option<usize>> {
+    /// Adds this rank to those that have ended, with what it has observed. If it was the last, adds what all have
+    /// observed. The error says why the ranks cannot agree; what the others have observed is not known then.
+    pub(crate) fn end(&self, observed: &mut Observation) -> io::Result<Judge> {
         let ended = self.wait_for_end(observed);
         if let Err(error) = &ended {
             observed.miss(format!("what the other ranks have observed is not known ({error})"));
@@ -136,7 +146,7 @@ impl Ranks {
         ended
     }
 
-    fn wait_for_end(&self, observed: &mut Observation) -> io::Result<Option<usize>> {
+    fn wait_for_end(&self, observed: &mut Observation) -> io::Result<Judge> {
         let began = Instant::now();
         loop {
             let (mut is_last, mut is_known, mut joined) = (None, false, 0);
@@ -162,7 +172,8 @@ impl Ranks {
                 return Err(io::Error::other("the line of this rank is no longer there"));
             }
             match is_last {
-                Some(is_last) => return Ok(is_last.then_some(joined)),
+                Some(true) => return Ok(Judge::Last(joined)),
+                Some(false) => return Ok(Judge::Another),
                 None => thread::sleep(PERIOD),
             }
         }
@@ -293,11 +304,11 @@ mod tests {
         ];
         this.change(|all| all.ranks.extend(others)).unwrap();
         let mut observed = Observation::of("r");
-        assert_eq!(this.end(&mut observed).unwrap(), None);
+        assert_eq!(this.end(&mut observed).unwrap(), Judge::Another);
         assert_eq!(observed.lines(), []);
         let line = observed.without_trace((5, 5));
         this.change(|all| (all.ranks[1].has_ended, all.ranks[1].observed) = (true, vec![line.clone()])).unwrap();
-        assert_eq!(this.end(&mut observed).unwrap(), Some(3));
+        assert_eq!(this.end(&mut observed).unwrap(), Judge::Last(3));
         let [told, killed] = observed.lines() else { panic!("{observed:?}") };
         assert_eq!(told, &line);
         assert!(killed.unobserved.starts_with("the urscope of a rank"), "{killed:?}");
@@ -336,8 +347,8 @@ mod tests {
                 let other = Known { pid: u32::MAX, start: 1, has_ended: true, observed: Vec::new() };
                 this.change(|all| all.ranks.push(other)).unwrap();
             });
-            assert_eq!(this.end(&mut Observation::of("r")).unwrap(), Some(2));
+            assert_eq!(this.end(&mut Observation::of("r")).unwrap(), Judge::Last(2));
         });
-        assert_eq!(begun(&folder, "k", Some(2)).unwrap().end(&mut Observation::of("r")).unwrap(), Some(1));
+        assert_eq!(begun(&folder, "k", Some(2)).unwrap().end(&mut Observation::of("r")).unwrap(), Judge::Last(1));
     }
 }

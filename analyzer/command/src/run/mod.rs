@@ -38,12 +38,12 @@ use crate::arguments::{Device, Format, RunArguments, VerdictArguments, WindowArg
 use crate::output::{complain, is_quiet, named_here};
 use crate::{parts, program::Program, shell::quoted, window::Window};
 use environment::Surroundings;
-use job::{Job, Ranks};
+use job::{Job, Judge, Ranks};
 use merged::{Merged, TracePlace};
 use observer::ProcessObserver;
 use process_tree::End;
 use traces::{Traces, unusable};
-use verdict::{Reporting, Unseen};
+use verdict::{Finished, Reporting, Unseen};
 
 /// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
 ///
@@ -125,36 +125,34 @@ pub(crate) fn run(
 
     let mut code = exit_code(end.status);
     if let (Some(traces), Some(mut observation)) = (&traces, observation) {
-        let is_last = ranks.as_ref().map(|ranks| ranks.end(&mut observation)).transpose();
-        if let (Some(ranks), Err(error)) = (&ranks, &is_last) {
-            tell_alone(ranks, error);
-        }
+        let judge = ranks.as_ref().map_or(Judge::Alone, |ranks| {
+            ranks.end(&mut observation).unwrap_or_else(|error| {
+                tell_alone(ranks, &error);
+                Judge::Alone
+            })
+        });
         let (merged, happened) = match reporting {
-            Some(_) if matches!(is_last, Ok(Some(None))) => {
+            Some(_) if judge == Judge::Another => {
                 tell_job(traces, ranks.as_ref());
                 return Ok(code.into());
             }
             Some(reporting) => {
-                let joined = is_last.as_ref().ok().copied().flatten().flatten();
-                let absent = ranks.as_ref().zip(joined).and_then(|(ranks, joined)| ranks.job.absent(joined));
-                let is_launcher = ranks.is_none() && !has_own_folder;
-                let unseen = if is_launcher { Unseen::Elsewhere } else { Unseen::Here(absent) };
-                let (judged, merged, happened) = verdict::give(
-                    verdict,
-                    reporting,
-                    (traces, &observation),
-                    &program,
-                    &end,
-                    unseen,
-                    (arguments.device, has_gpu),
-                );
-                code = if code == 0 { judged } else { code };
-                (merged, happened)
+                let unseen = match (&ranks, judge) {
+                    (Some(ranks), Judge::Last(joined)) => Unseen::Here(ranks.job.absent(joined)),
+                    (None, _) if !has_own_folder => Unseen::Elsewhere,
+                    _ => Unseen::Here(None),
+                };
+                let has_gpu = &|| arguments.device != Device::Native || has_gpu();
+                let (observed, program, end) = (&observation, &program, &end);
+                let finished = Finished { traces, observed, program, end, unseen, has_gpu };
+                let given = verdict::give(verdict, reporting, finished);
+                code = if code == 0 { given.code } else { code };
+                (given.merged, given.happened)
             }
             None if traces.has_new() => (Merged::NotAsked, None),
             None => (Merged::Nothing, None),
         };
-        if let (Some(ranks), Ok(Some(Some(_)))) = (&ranks, is_last) {
+        if let (Some(ranks), Judge::Last(_)) = (&ranks, judge) {
             ranks.forget();
         }
         traces.tidy();

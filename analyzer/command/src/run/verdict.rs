@@ -12,7 +12,7 @@ use urscope_schema::counted;
 use super::merged::{self, Merged, analyze_and_merge};
 use super::process_tree::{End, exit_code, named};
 use super::{observation::Observation, traces::Traces};
-use crate::arguments::{Device, Format, VerdictArguments};
+use crate::arguments::{Format, VerdictArguments};
 use crate::output::{Outputs, Shown, complain, detailed, exemptions, is_quiet, look, show};
 use crate::{program::Program, view::saved};
 
@@ -48,19 +48,32 @@ pub(crate) enum Unseen {
     Here(Option<Limit>),
 }
 
-/// Analyzes the traces, writes the reports and the merged trace. `observed` is what was seen of the processes, and what
-/// was not. Returns the exit code of the verdict, what became of the merged trace, and the most severe finding in one
-/// line.
-pub(crate) fn give(
-    arguments: &VerdictArguments,
-    reporting: Reporting,
-    (traces, observed): (&Traces, &Observation),
-    program: &Program,
-    end: &End,
-    unseen: Unseen,
-    (device, has_gpu): (Device, fn() -> bool),
-) -> (u8, Merged, Option<String>) {
+/// What the verdict is about.
+pub(crate) struct Finished<'a> {
+    pub(crate) traces: &'a Traces,
+    /// What was seen of the processes, and what was not.
+    pub(crate) observed: &'a Observation,
+    pub(crate) program: &'a Program,
+    pub(crate) end: &'a End,
+    pub(crate) unseen: Unseen,
+    /// Whether the program could find a device. The answer takes a while.
+    pub(crate) has_gpu: &'a dyn Fn() -> bool,
+}
+
+/// A verdict that was given.
+pub(crate) struct Given {
+    /// The exit code of the verdict.
+    pub(crate) code: u8,
+    /// What became of the merged trace.
+    pub(crate) merged: Merged,
+    /// The most severe finding in one line.
+    pub(crate) happened: Option<String>,
+}
+
+/// Analyzes the traces, writes the reports and the merged trace.
+pub(crate) fn give(arguments: &VerdictArguments, reporting: Reporting, finished: Finished<'_>) -> Given {
     let Reporting { exemptions, file, outputs } = reporting;
+    let Finished { traces, observed, program, end, unseen, has_gpu } = finished;
     let (beside, lines) = (traces.beside(), Some(observed.lines().to_vec()));
     let options = Options { listed: true, beside, observed: lines, ..arguments.options(exemptions) };
     let unreadable = |error: io::Error| {
@@ -73,7 +86,6 @@ pub(crate) fn give(
     let mut death_is_told = false;
     let (judgement, merged) = match traces.of_this_run() {
         Ok(files) if files.is_empty() => {
-            let has_gpu = device != Device::Native || has_gpu();
             let obstacle = program.obstacle();
             let died = || {
                 let died = observed.lines().iter().filter(|line| line.early_death.is_some());
@@ -84,7 +96,7 @@ pub(crate) fn give(
             let died = if obstacle.is_none() && untraced.is_empty() { died() } else { None };
             death_is_told = died.is_some();
             let opened = observed.opened.as_deref();
-            let reason = died.unwrap_or_else(|| nothing_traced(obstacle, &untraced, opened, has_gpu));
+            let reason = died.unwrap_or_else(|| nothing_traced(obstacle, &untraced, opened, has_gpu()));
             (not_judged(&options, reason), Merged::Nothing)
         }
         Ok(files) => {
@@ -119,7 +131,7 @@ pub(crate) fn give(
         },
         |()| judgement.exit,
     );
-    (code, merged, judgement.happened().map(str::to_owned))
+    Given { code, merged, happened: judgement.happened().map(str::to_owned) }
 }
 
 fn report(

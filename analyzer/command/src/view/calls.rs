@@ -1,9 +1,9 @@
 //! The table of the calls of a run: small enough to keep in memory, and fast to search.
 
 use super::chunks::Chunks;
+use urscope_analyzer::lifetimes::FinishedCall;
 use urscope_analyzer::questions::Searched;
 use urscope_schema::api::{Function, ResultCode};
-use urscope_schema::call::Values;
 
 /// How many calls are kept. Later calls are omitted, and [`CallTable::limit`] reports that.
 pub(super) const MOST_CALLS: usize = 5_000_000;
@@ -30,20 +30,14 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The row of a call. `from` and `took` are in nanoseconds. `fingerprint` is that of the handle data that the call
-    /// ended, and is used if the values of the call have none.
-    pub(super) fn new(
-        (process, tid, number): (u32, u32, u64),
-        function: Function,
-        (from, took): (u64, Option<u64>),
-        result: Option<ResultCode>,
-        (asked, answered): (&Values, &Values),
-        fingerprint: Option<u64>,
-    ) -> Self {
-        let fingerprint = answered.fingerprint.or(asked.fingerprint).or(fingerprint);
+    /// The row of a call. `ended` is the fingerprint of the handle data that it ended, and is used if its values have
+    /// none.
+    pub(super) fn new(call: &FinishedCall<'_>, ended: Option<u64>) -> Self {
+        let FinishedCall { process, tid, number, function, from, to, result, asked, answered, .. } = *call;
+        let fingerprint = answered.fingerprint.or(asked.fingerprint).or(ended);
         Self {
             from,
-            took: took.filter(|_| result.is_some()).unwrap_or(NONE),
+            took: to.filter(|_| result.is_some()).map_or(NONE, |to| to.saturating_sub(from)),
             number,
             value: answered.subject().or(asked.subject()).unwrap_or_default(),
             size: answered.size.or(asked.size).unwrap_or(NONE),
@@ -138,8 +132,30 @@ impl CallTable {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use urscope_schema::call::Values;
+
     use super::*;
+
+    /// A call of a process, which has not returned.
+    pub(in super::super) fn begun(function: Function, asked: &Values) -> FinishedCall<'_> {
+        let (process, tid, number, from) = (0, 1, 2, 3);
+        let (to, result, answered) = (None, None, const { &Values::NONE });
+        FinishedCall {
+            process,
+            tid,
+            number,
+            function,
+            from,
+            to,
+            result,
+            asked,
+            answered,
+            made: None,
+            of: None,
+            ended: &[],
+        }
+    }
 
     #[test]
     fn a_call_takes_little_memory() {
@@ -148,21 +164,14 @@ mod tests {
 
     #[test]
     fn unknown_values_are_none() {
-        let values = (&Values::NONE, &Values::NONE);
-        let row = Row::new((0, 1, 2), Function::urUSMFree, (3, None), None, values, None);
+        let row = Row::new(&begun(Function::urUSMFree, &Values::NONE), None);
         assert_eq!(
             (row.took(), row.result(), row.value(), row.size(), row.fingerprint()),
             (None, None, None, None, None)
         );
         let asked = Values { pointer: Some(7), size: Some(0), ..Values::NONE };
-        let row = Row::new(
-            (0, 1, 2),
-            Function::urUSMFree,
-            (3, Some(0)),
-            Some(ResultCode(44)),
-            (&asked, &Values::NONE),
-            Some(9),
-        );
+        let call = FinishedCall { to: Some(3), result: Some(ResultCode(44)), ..begun(Function::urUSMFree, &asked) };
+        let row = Row::new(&call, Some(9));
         let known = (row.took(), row.result(), row.value(), row.size(), row.fingerprint());
         assert_eq!(known, (Some(0), Some(ResultCode(44)), Some(7), Some(0), Some(9)));
     }

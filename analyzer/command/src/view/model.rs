@@ -110,7 +110,8 @@ impl Model {
         judgement: Judgement,
         paths: &[PathBuf],
         options: &Options,
-        (calls, lives): (usize, usize),
+        calls: usize,
+        lives: usize,
     ) -> Result<Self, QuestionError> {
         let model = Follow::keeping(calls, lives).model(paths, options)?;
         let marks = Marks::new(&judgement.findings, &model.tables.process_index);

@@ -80,7 +80,7 @@ pub(crate) fn write(
 fn answers(judgement: &Judgement, subject: &Subject, sources: &Sources) -> Result<Vec<u8>, Refusal> {
     let failed = |error: io::Error| Refusal::unavailable(error.to_string());
     let paths = (subject.paths)().map_err(failed)?;
-    let model = Model::of(judgement.clone(), &paths, &subject.options, (CALLS, LIVES));
+    let model = Model::of(judgement.clone(), &paths, &subject.options, CALLS, LIVES);
     let model = Arc::new(model.map_err(|error| Refusal::of(&error))?);
     let now = Latest { generation: 1, running: judgement.is_running(), model: Some(Arc::clone(&model)), error: None };
     let pages = (0..CALLS).step_by(search::LONGEST_PAGE).take_while(|offset| *offset < model.calls());

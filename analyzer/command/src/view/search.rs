@@ -298,9 +298,10 @@ impl Digits {
 
 #[cfg(test)]
 mod tests {
+    use urscope_analyzer::lifetimes::FinishedCall;
     use urscope_schema::call::Values;
 
-    use super::super::calls::MOST_CALLS;
+    use super::super::calls::{MOST_CALLS, tests::begun};
     use super::*;
 
     #[test]
@@ -321,16 +322,10 @@ mod tests {
     }
 
     fn rows() -> CallTable {
-        let row = |process, number, function, from, took, result: Option<u32>, pointer| {
+        let row = |process, number, function, from, took: Option<u64>, result: Option<u32>, pointer| {
             let asked = Values { pointer: Some(pointer), fingerprint: Some(pointer * 16), ..Values::NONE };
-            Row::new(
-                (process, 70 + process, number),
-                function,
-                (from, took),
-                result.map(ResultCode),
-                (&asked, &Values::NONE),
-                None,
-            )
+            let (tid, to, result) = (70 + process, took.map(|took| from + took), result.map(ResultCode));
+            Row::new(&FinishedCall { process, tid, number, from, to, result, ..begun(function, &asked) }, None)
         };
         let mut calls = CallTable::of(MOST_CALLS);
         let rows = [

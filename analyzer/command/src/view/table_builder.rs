@@ -53,9 +53,7 @@ impl EventSink for TableBuilder {
         let ended = call.ended.first().and_then(|id| self.died.iter().find(|(died, _)| died == id));
         let fingerprint = ended.and_then(|(_, fingerprint)| *fingerprint);
         self.died.clear();
-        let times = (call.from, call.to.map(|to| to.saturating_sub(call.from)));
-        let who = (call.process, call.tid, call.number);
-        self.calls.put(Row::new(who, call.function, times, call.result, (call.asked, call.answered), fingerprint));
+        self.calls.put(Row::new(call, fingerprint));
     }
 
     fn birth(&mut self, life: &Lifetime) {

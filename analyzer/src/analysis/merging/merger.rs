@@ -63,7 +63,8 @@ impl Merger {
         &mut self,
         files: impl Iterator<Item = &'f PathBuf>,
         named: &dyn Fn(&Path) -> bool,
-        (buffer, stays_open): (usize, bool),
+        buffer: usize,
+        stays_open: bool,
         growing: Option<Nanos>,
     ) -> Result<Vec<Box<Cursor>>, AnalysisError> {
         let mut cursors = Vec::new();
@@ -163,8 +164,8 @@ impl Merger {
         observer: &mut dyn Observer,
     ) -> Result<(), AnalysisError> {
         let opening = tracing::info_span!("opening", files = files.len()).entered();
-        let buffer = (buffer_size(files.len()), stay_open(files.len()));
-        let cursors = self.open(files.iter(), named, buffer, None)?;
+        let (buffer, stays_open) = (buffer_size(files.len()), stay_open(files.len()));
+        let cursors = self.open(files.iter(), named, buffer, stays_open, None)?;
         let mut cursors: Vec<_> = cursors.into_iter().map(Some).collect();
         drop(files);
         self.add(cursors.iter().flatten().map(|cursor| cursor.header()));

@@ -265,7 +265,7 @@ impl ChunkReader {
             count += 1;
             self.late |= lane.returned(key, &mut self.last);
             self.queue.pop();
-            match self.run_on(index, words, (&mut count, limit), &mut each) {
+            match self.run_on(index, words, &mut count, limit, &mut each) {
                 Some(key) => self.queue.push(Reverse((key, index))),
                 None => self.failed = self.advance(index).err(),
             }
@@ -280,7 +280,8 @@ impl ChunkReader {
         &mut self,
         index: usize,
         words: &mut Vec<u64>,
-        (count, limit): (&mut usize, usize),
+        count: &mut usize,
+        limit: usize,
         each: &mut impl FnMut(&PackedCall<'_>),
     ) -> Option<Key> {
         let bound = self.queue.peek().map(|Reverse(bound)| *bound);

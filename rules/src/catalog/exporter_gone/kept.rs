@@ -57,14 +57,14 @@ impl Kept {
     /// All mappings that are kept, in the order of their memory.
     pub(super) fn of_all(tracker: &Tracker, all: &[EndedMemory]) -> Vec<Self> {
         let of_memory = |(index, memory): (usize, &EndedMemory)| {
-            let kept = |holder: &Holder| Self::of(tracker, (index, memory), holder);
+            let kept = |holder: &Holder| Self::of(tracker, index, memory, holder);
             memory.holders.iter().filter_map(kept).collect::<Vec<_>>()
         };
         all.iter().enumerate().flat_map(of_memory).collect()
     }
 
     /// A mapping, if it is open after the end of its owner.
-    fn of(tracker: &Tracker, (index, memory): (usize, &EndedMemory), holder: &Holder) -> Option<Self> {
+    fn of(tracker: &Tracker, index: usize, memory: &EndedMemory, holder: &Holder) -> Option<Self> {
         let (owner, process) = (tracker.state(memory.at.process)?, tracker.state(holder.opened.process)?);
         let exited = memory.how == End::Exited;
         let observed = owner.observed.filter(|_| !exited);
@@ -135,7 +135,7 @@ pub(super) fn of_several(tracker: &Tracker, all: &[EndedMemory], kept: Vec<Kept>
     for (who, kept) in by_process {
         let owners: BTreeSet<_> = kept.iter().filter_map(|it| Some(all.get(it.memory)?.at.process)).collect();
         match (owners.len(), kept.iter().min_by_key(|kept| kept.opened.time)) {
-            (2.., Some(first)) => found.extend(report(tracker, all, (who, owners.len()), &kept, first)),
+            (2.., Some(first)) => found.extend(report(tracker, all, who, owners.len(), &kept, first)),
             _ => others.extend(kept),
         }
     }
@@ -168,7 +168,8 @@ fn generations(all: &[EndedMemory], who: ProcessId, kept: &[Kept]) -> usize {
 fn report(
     tracker: &Tracker,
     all: &[EndedMemory],
-    (who, owners): (ProcessId, usize),
+    who: ProcessId,
+    owners: usize,
     kept: &[Kept],
     first: &Kept,
 ) -> Option<Finding> {

@@ -8,7 +8,7 @@ use crate::place::{Place, ProcessId};
 use crate::tracker::changes::{Change, Changes};
 use crate::tracker::freeing::{Freed, Freeing};
 use crate::tracker::pending::{Ends, PendingChange, Releasing};
-use crate::tracker::records::{Allocation, Context, Serial, Tombstone};
+use crate::tracker::records::{Allocation, Context, Life, Serial, Tombstone};
 use crate::tracker::state::Tracker;
 
 pub(super) fn created(tracker: &mut Tracker, born: Place, context: u64, device: Option<u64>, is_primary: bool) {
@@ -38,7 +38,7 @@ pub(super) fn primary(tracker: &Tracker, who: ProcessId, device: u64) -> Option<
 pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> PendingChange {
     let Some((context, counted)) = known(tracker, who, context) else { return PendingChange::Nothing };
     counted.references += 1;
-    PendingChange::RetainContext { context, serial: counted.serial }
+    PendingChange::Retain(life(context, counted.serial))
 }
 
 /// A reference is released. For the last one, collects the memory in the context that others depend on, or that ends.
@@ -53,7 +53,11 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>, ho
         true => Some(Ends { frees: memory::free_all(tracker, at, Freeing::Context(context)), ..Ends::default() }),
         false => Some(Ends { shared: shared(tracker, at, context), ..Ends::default() }),
     };
-    PendingChange::ReleaseContext { context, serial, how, ends }
+    PendingChange::ReleaseContext { context: life(context, serial), how, ends }
+}
+
+fn life(context: u64, serial: Serial) -> Life {
+    Life { handle: Handle { kind: Kind::Context, value: context }, serial }
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Option<(u64, &mut Context)> {
@@ -73,9 +77,9 @@ fn shared(tracker: &Tracker, at: Place, context: u64) -> Vec<Freed> {
         .collect()
 }
 
-pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, context: u64, serial: Serial, success: bool) {
-    if let Some((_, counted)) = known(tracker, who, Some(context))
-        && counted.serial == serial
+pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, context: Life, success: bool) {
+    if let Some((_, counted)) = known(tracker, who, Some(context.handle.value))
+        && counted.serial == context.serial
         && !success
     {
         counted.references = counted.references.saturating_sub(1);
@@ -87,10 +91,12 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, context: u64, seri
 pub(super) fn released(
     tracker: &mut Tracker,
     at: Place,
-    (context, serial, how): (u64, Serial, Releasing),
+    released: Life,
+    how: Releasing,
     ends: Option<&mut Ends>,
     success: bool,
 ) -> Changes {
+    let Life { handle: Handle { value: context, .. }, serial } = released;
     let (is_last, mut none) = (ends.is_some(), Ends::default());
     let Ends { shared, frees } = ends.unwrap_or(&mut none);
     let frees: Changes = frees.iter_mut().map(|free| memory::freed(tracker, at, free, success)).collect();

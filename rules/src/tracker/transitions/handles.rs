@@ -8,8 +8,8 @@ use urscope_schema::operation::{Answer, Export, Requested};
 use super::memory::{allocated, exported_by_child};
 use crate::lifecycle::{Event, State, step};
 use crate::place::{Place, ProcessId};
-use crate::tracker::changes::{Change, Changes, Ended};
-use crate::tracker::records::{ExportId, HandleData, OwnDescriptor, Serial, Tombstone};
+use crate::tracker::changes::{Change, Changes};
+use crate::tracker::records::{ExportId, HandleData, Life, OwnDescriptor, Serial, Tombstone};
 use crate::tracker::{
     exports::Subject, observations::DanglingUse, pending::PendingChange, process_state::ProcessState, state::Tracker,
 };
@@ -82,7 +82,7 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> PendingCh
     let (serial, before) = (data.serial, data.state);
     if before == State::Alive && data.gets > 1 {
         data.gets -= 1;
-        return PendingChange::PutOne { handle, serial };
+        return PendingChange::PutOne(Life { handle, serial });
     }
     data.state = step(before, Event::Ending).next;
     if before == State::Alive && !data.ended_wrongly {
@@ -92,7 +92,7 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> PendingCh
             exports.put(export, Some(at));
         }
     }
-    PendingChange::Put { handle, serial }
+    PendingChange::Put(Life { handle, serial })
 }
 
 /// A put of handle data that this process did not get.
@@ -204,7 +204,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let data = answer.data_size.zip(answer.value);
     let subject = Subject { kind: handle.kind, value: shared, serial: exported, size, device, data };
     let host = state.process.host;
-    let export = fingerprint.map(|bytes| exports.export((host, bytes), subject, born));
+    let export = fingerprint.map(|bytes| exports.export(host, bytes, subject, born));
     if let Some(export) = export.filter(|_| !is_descriptor && born.promises(Promise::HandlesAreDescriptors)) {
         exports.note_descriptor(who, handle.value, export);
     }
@@ -276,19 +276,14 @@ fn object(state: &ProcessState, kind: Kind, value: Option<u64>, aimed: Option<Se
 }
 
 /// A put has returned.
-pub(super) fn has_put(
-    tracker: &mut Tracker,
-    died: Place,
-    (handle, serial): (Handle, Serial),
-    success: bool,
-) -> Changes {
-    let export = end(tracker, died, (handle, serial), success);
-    let ended = Ended { handle, serial };
-    smallvec![if success { Change::Put(ended, export) } else { Change::EndRefused(handle) }]
+pub(super) fn has_put(tracker: &mut Tracker, died: Place, data: Life, success: bool) -> Changes {
+    let export = end(tracker, died, data, success);
+    smallvec![if success { Change::Put(data, export) } else { Change::EndRefused(data.handle) }]
 }
 
 /// A put has returned, of handle data that more than one get has returned.
-pub(super) fn has_put_one(tracker: &mut Tracker, (handle, serial): (Handle, Serial), died: Place, success: bool) {
+pub(super) fn has_put_one(tracker: &mut Tracker, died: Place, data: Life, success: bool) {
+    let Life { handle, serial } = data;
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(died.process.0 as usize) else { return };
     let Some(data) = state.handles.get_mut(&handle).filter(|data| data.serial == serial) else { return };
@@ -304,7 +299,8 @@ pub(super) fn has_put_one(tracker: &mut Tracker, (handle, serial): (Handle, Seri
 }
 
 /// Changes the state of the handle data whose put has returned. Returns the export that it belonged to.
-fn end(tracker: &mut Tracker, died: Place, (handle, serial): (Handle, Serial), success: bool) -> Option<ExportId> {
+fn end(tracker: &mut Tracker, died: Place, data: Life, success: bool) -> Option<ExportId> {
+    let Life { handle, serial } = data;
     let Tracker { states, exports, .. } = tracker;
     let state = states.get_mut(died.process.0 as usize)?;
     let data = state.handles.get_mut(&handle).filter(|data| data.serial == serial)?;

@@ -8,11 +8,11 @@ use urscope_schema::operation;
 use super::end_wrongly;
 use crate::lifecycle::{Event, step};
 use crate::place::{Place, ProcessId};
-use crate::tracker::changes::{Change, Ended, Opened};
+use crate::tracker::changes::{Change, Opened};
 use crate::tracker::exports::Exports;
-use crate::tracker::pending::PendingChange;
+use crate::tracker::pending::{Close, PendingChange, PendingOpen};
 use crate::tracker::process_state::ProcessState;
-use crate::tracker::records::{Counted, ExportId, Mapping, Open, Serial, Tombstone};
+use crate::tracker::records::{Counted, Life, Mapping, Open, Tombstone};
 use crate::tracker::state::Tracker;
 
 /// A close begins.
@@ -46,17 +46,19 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
             exports.release(export, who, base);
         }
     }
-    PendingChange::Close { pointer: base, serial, open, wrongly }
+    PendingChange::Close(Close { pointer: base, serial, open, wrongly })
 }
 
 /// An open has returned a mapping.
 pub(super) fn opened(
     tracker: &mut Tracker,
     born: Place,
-    (pointer, extent): (u64, Option<u64>),
+    pointer: u64,
+    extent: Option<u64>,
     open: &operation::Open,
-    (export, got): (Option<ExportId>, Option<Place>),
+    pending: &PendingOpen,
 ) -> Change {
+    let PendingOpen { export, got, .. } = *pending;
     let (serial, of_mapping) = (tracker.next_serial(), tracker.next_serial());
     let operation::Open { fingerprint, context, imports, .. } = *open;
     let handle = Handle { kind: Kind::Mapping, value: pointer };
@@ -68,7 +70,7 @@ pub(super) fn opened(
     if let Some(new) = export {
         let size = exports.get(new).and_then(|source| source.subject.size);
         // No two exports are mapped at one address.
-        replace(state, exports, who, (pointer, size), |old| old.export.is_some_and(|old| old != new));
+        replace(state, exports, who, pointer, size, |old| old.export.is_some_and(|old| old != new));
     }
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
     let mapping = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping));
@@ -107,7 +109,8 @@ pub(super) fn replace(
     state: &mut ProcessState,
     exports: &mut Exports,
     who: ProcessId,
-    (start, size): (u64, Option<u64>),
+    start: u64,
+    size: Option<u64>,
     wanted: impl Fn(&Mapping) -> bool,
 ) {
     let end = start.saturating_add(size.unwrap_or(0).max(1));
@@ -124,15 +127,10 @@ pub(super) fn replace(
 }
 
 /// A close has returned.
-pub(super) fn closed(
-    tracker: &mut Tracker,
-    died: Place,
-    (pointer, serial): (u64, Serial),
-    open: &Open,
-    (success, wrongly): (bool, bool),
-) -> Change {
+pub(super) fn closed(tracker: &mut Tracker, died: Place, close: &Close, success: bool) -> Change {
+    let Close { pointer, serial, open, wrongly } = *close;
     let handle = Handle { kind: Kind::Mapping, value: pointer };
-    let ended = Ended { handle, serial: open.serial };
+    let ended = Life { handle, serial: open.serial };
     let change = if success { Change::Closed(ended) } else { Change::EndRefused(handle) };
     let Tracker { states, exports, .. } = tracker;
     let who = died.process;
@@ -146,7 +144,7 @@ pub(super) fn closed(
     }
     if !success {
         mapping.state = step(mapping.state, Event::Refused).next;
-        mapping.opens.push(*open);
+        mapping.opens.push(open);
         mapping.closed -= 1;
         mapping.close_refused = Some(died);
         mapping.ended_wrongly |= wrongly;

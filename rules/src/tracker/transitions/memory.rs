@@ -148,7 +148,7 @@ pub(super) fn allocated(
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
     state.tombstones.forget(Handle { kind: Kind::Mapping, value: pointer });
-    mappings::replace(state, exports, who, (pointer, requested.size), |_| true);
+    mappings::replace(state, exports, who, pointer, requested.size, |_| true);
     let end = pointer.saturating_add(requested.size.unwrap_or(0).max(1));
     let inside = state.allocations.range(pointer..end.max(pointer)).map(|(base, _)| base);
     let around = state.allocation_at(pointer).map(|(base, _)| base).filter(|base| *base != pointer);
@@ -189,7 +189,7 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, succes
     let (base, serial, how, dependent) = (free.pointer, free.serial, free.how, free.dependent.take());
     let what = Handle { kind: Kind::Usm, value: base };
     let opened_meanwhile =
-        if success { opened_meanwhile(tracker, freed, (base, serial), how, dependent.as_deref()) } else { None };
+        if success { opened_meanwhile(tracker, freed, base, serial, how, dependent.as_deref()) } else { None };
     let Tracker { states, exports, .. } = tracker;
     let state = states.get_mut(freed.process.0 as usize);
     let mut size = None;
@@ -230,7 +230,8 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, succes
 fn opened_meanwhile(
     tracker: &Tracker,
     freed: Place,
-    (base, serial): (u64, Serial),
+    base: u64,
+    serial: Serial,
     how: Freeing,
     dependent: Option<&Freed>,
 ) -> Option<Freed> {

@@ -66,9 +66,9 @@ fn begun(tracker: &mut Tracker, at: Place, operation: &Operation) -> PendingChan
             mappings::close(tracker, at, pointer, context)
         }
         Operation::AskSupport(device, kind) => PendingChange::Ask(Support { device, kind, value: None }),
-        Operation::Map { pointer, size, memory } => virtual_memory::map(tracker, at, (pointer, size), memory),
+        Operation::Map { pointer, size, memory } => virtual_memory::map(tracker, at, pointer, size, memory),
         Operation::Unmap { from: Free { pointer: Some(pointer), .. }, size } => {
-            virtual_memory::unmap(tracker, who, (pointer, size))
+            virtual_memory::unmap(tracker, who, pointer, size)
         }
         Operation::Enqueue(command) => commands::enqueue(tracker, at, &command),
         Operation::Wait(value) => PendingChange::Wait(Handle { kind: Kind::Event, value }),
@@ -120,8 +120,8 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
             changes.extend(dangling.take().map(Change::Dangling));
             return changes;
         }
-        PendingChange::Put { handle, serial } => return handles::has_put(tracker, place, (*handle, *serial), success),
-        PendingChange::PutOne { handle, serial } => handles::has_put_one(tracker, (*handle, *serial), place, success),
+        PendingChange::Put(data) => return handles::has_put(tracker, place, *data, success),
+        PendingChange::PutOne(data) => handles::has_put_one(tracker, place, *data, success),
         PendingChange::PutInherited { handle, born } if success => {
             handles::inherited_put(tracker, place, *handle, *born);
         }
@@ -130,13 +130,17 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
             if let Some(value) = made {
                 let handle = Handle { kind: *kind, value };
                 let origin = if *is_shareable { Origin::Shareable } else { Origin::Plain };
-                objects::made(tracker, place, handle, origin, (*context, *size));
+                objects::made(tracker, place, handle, origin, *context, *size);
                 return smallvec![Change::Allocated(handle)];
             }
         }
-        PendingChange::Retain { object, serial } => objects::retained(tracker, who, *object, *serial, success),
-        PendingChange::Release { object, serial, mapped } => {
-            return objects::released(tracker, place, (*object, *serial), mapped.take(), success).into_iter().collect();
+        PendingChange::Retain(life) => match life.handle.kind {
+            Kind::Pool => pools::retained(tracker, who, *life, success),
+            Kind::Context => contexts::retained(tracker, who, *life, success),
+            _ => objects::retained(tracker, who, *life, success),
+        },
+        PendingChange::Release { object, mapped } => {
+            return objects::released(tracker, place, *object, mapped.take(), success).into_iter().collect();
         }
         PendingChange::Map(start, range, before) if success => {
             virtual_memory::mapped(tracker, who, *start, *range, before);
@@ -158,24 +162,16 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
                 return smallvec![Change::Allocated(Handle { kind: Kind::Usm, value })];
             }
         }
-        PendingChange::Close { pointer, serial, open, wrongly } => {
-            return smallvec![mappings::closed(tracker, place, (*pointer, *serial), open, (success, *wrongly))];
-        }
+        PendingChange::Close(close) => return smallvec![mappings::closed(tracker, place, close, success)],
         PendingChange::Free(free) => return smallvec![memory::freed(tracker, place, free, success)],
         PendingChange::CreatePool => {
             if let Some(pool) = made {
                 pools::created(tracker, who, pool);
             }
         }
-        PendingChange::RetainPool { pool, serial } => pools::retained(tracker, who, (*pool, *serial), success),
-        PendingChange::ReleasePool { pool, serial, frees } => {
-            return pools::released(tracker, place, (*pool, *serial), frees, success);
-        }
-        PendingChange::RetainContext { context, serial } => {
-            contexts::retained(tracker, who, *context, *serial, success);
-        }
-        PendingChange::ReleaseContext { context, serial, how, ends } => {
-            return contexts::released(tracker, place, (*context, *serial, *how), ends.as_mut(), success);
+        PendingChange::ReleasePool { pool, frees } => return pools::released(tracker, place, *pool, frees, success),
+        PendingChange::ReleaseContext { context, how, ends } => {
+            return contexts::released(tracker, place, *context, *how, ends.as_mut(), success);
         }
         PendingChange::CreateContext(device) => {
             if let Some(context) = made {

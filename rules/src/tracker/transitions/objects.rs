@@ -11,7 +11,7 @@ use crate::place::{Place, ProcessId};
 use crate::tracker::changes::{Change, Opened};
 use crate::tracker::freeing::{Freed, OpenMapping, StillMapped};
 use crate::tracker::pending::PendingChange;
-use crate::tracker::records::{ExportId, Object, Origin, Serial, Tombstone};
+use crate::tracker::records::{ExportId, Life, Object, Origin, Serial, Tombstone};
 use crate::tracker::{process_state::ProcessState, state::Tracker};
 
 /// How many events without the IPC flag are remembered.
@@ -23,7 +23,8 @@ pub(super) fn made(
     born: Place,
     handle: Handle,
     origin: Origin,
-    (context, size): (Option<u64>, Option<u64>),
+    context: Option<u64>,
+    size: Option<u64>,
 ) -> Serial {
     let serial = tracker.next_serial();
     let Some(state) = tracker.state_mut(born.process) else { return serial };
@@ -68,7 +69,7 @@ pub(super) fn imported(
     let Open { context, fingerprint, .. } = *open;
     let from = export.and_then(|id| tracker.exports.get(id));
     let (source, size) = from.map_or((None, None), |from| (Some(from.latest_get), from.subject.size));
-    let serial = made(tracker, born, handle, Origin::Imported, (context, size));
+    let serial = made(tracker, born, handle, Origin::Imported, context, size);
     if let Some(object) = tracker.object_mut(born.process, handle) {
         (object.fingerprint, object.source, object.export) = (fingerprint, source, export);
     }
@@ -86,11 +87,12 @@ pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: O
     let Some(object) = value.map(|value| Handle { kind, value }) else { return PendingChange::Nothing };
     let Some(counted) = tracker.object_mut(who, object) else { return PendingChange::Nothing };
     counted.references += 1;
-    PendingChange::Retain { object, serial: counted.serial }
+    PendingChange::Retain(Life { handle: object, serial: counted.serial })
 }
 
-pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, serial: Serial, success: bool) {
-    if let Some(counted) = tracker.object_mut(who, object).filter(|counted| !success && counted.serial == serial) {
+pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Life, success: bool) {
+    let counted = tracker.object_mut(who, object.handle);
+    if let Some(counted) = counted.filter(|counted| !success && counted.serial == object.serial) {
         counted.references = counted.references.saturating_sub(1);
     }
 }
@@ -102,7 +104,7 @@ pub(super) fn retained_or_made(tracker: &mut Tracker, born: Place, kind: Kind, v
         counted.references += 1;
         return;
     }
-    let serial = made(tracker, born, object, Origin::Shareable, (None, None));
+    let serial = made(tracker, born, object, Origin::Shareable, None, None);
     if let Some(state) = tracker.state_mut(born.process) {
         live_on(state, object, serial);
     }
@@ -137,17 +139,18 @@ pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: 
     let (serial, ends) = (counted.serial, counted.references == 0 && counted.origin != Origin::Plain);
     let state = tracker.state(who).filter(|_| ends);
     let mapped = state.and_then(|state| virtual_memory::still_mapped(state, serial)).map(Box::new);
-    PendingChange::Release { object, serial, mapped }
+    PendingChange::Release { object: Life { handle: object, serial }, mapped }
 }
 
 /// A release has returned.
 pub(super) fn released(
     tracker: &mut Tracker,
     died: Place,
-    (object, serial): (Handle, Serial),
+    released: Life,
     mapped: Option<Box<StillMapped>>,
     success: bool,
 ) -> Option<Change> {
+    let Life { handle: object, serial } = released;
     let counted = tracker.object_mut(died.process, object).filter(|counted| counted.serial == serial);
     if !success {
         if let Some(counted) = counted {

@@ -84,14 +84,13 @@ pub(super) fn returned(
     made: Option<u64>,
     exit: &Returned,
 ) -> Option<Change> {
-    let (answer, PendingOpen { export, got, .. }) = (&exit.answer, pending);
-    let (export, got) = (*export, *got);
+    let (answer, export) = (&exit.answer, pending.export);
     if let Some((export, byte)) = export.zip(answer.overwritten) {
         tracker.exports.overwrite(export, Overwriting { opened: place, returned: exit.time, byte, again: false });
     }
     let value = made?;
     Some(match open.makes {
-        Kind::Mapping => mappings::opened(tracker, place, (value, answer.extent), open, (export, got)),
+        Kind::Mapping => mappings::opened(tracker, place, value, answer.extent, open, pending),
         kind => objects::imported(tracker, place, Handle { kind, value }, open, export),
     })
 }

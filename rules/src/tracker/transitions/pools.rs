@@ -1,9 +1,11 @@
 //! USM pools: counted references. The last release frees all memory of the pool.
 
+use urscope_schema::handle::{Handle, Kind};
+
 use super::memory;
 use crate::place::{Place, ProcessId};
 use crate::tracker::pending::{Free, PendingChange};
-use crate::tracker::records::{Pool, Serial};
+use crate::tracker::records::{Life, Pool, Serial};
 use crate::tracker::{changes::Changes, freeing::Freeing, state::Tracker};
 
 pub(super) fn created(tracker: &mut Tracker, who: ProcessId, pool: u64) {
@@ -17,12 +19,12 @@ pub(super) fn created(tracker: &mut Tracker, who: ProcessId, pool: u64) {
 pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) -> PendingChange {
     let Some((pool, counted)) = known(tracker, who, pool) else { return PendingChange::Nothing };
     counted.references += 1;
-    PendingChange::RetainPool { pool, serial: counted.serial }
+    PendingChange::Retain(life(pool, counted.serial))
 }
 
-pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, (pool, serial): (u64, Serial), success: bool) {
-    if let Some((_, counted)) = known(tracker, who, Some(pool))
-        && counted.serial == serial
+pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, pool: Life, success: bool) {
+    if let Some((_, counted)) = known(tracker, who, Some(pool.handle.value))
+        && counted.serial == pool.serial
         && !success
     {
         counted.references = counted.references.saturating_sub(1);
@@ -36,29 +38,27 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Pe
     counted.references = counted.references.saturating_sub(1);
     let (serial, is_last) = (counted.serial, counted.references == 0);
     let frees = if is_last { memory::free_all(tracker, at, Freeing::Pool(pool)) } else { Vec::new() };
-    PendingChange::ReleasePool { pool, serial, frees }
+    PendingChange::ReleasePool { pool: life(pool, serial), frees }
 }
 
 /// A release has returned.
-pub(super) fn released(
-    tracker: &mut Tracker,
-    at: Place,
-    (pool, serial): (u64, Serial),
-    frees: &mut [Free],
-    success: bool,
-) -> Changes {
-    if let Some((_, counted)) = known(tracker, at.process, Some(pool))
-        && counted.serial == serial
+pub(super) fn released(tracker: &mut Tracker, at: Place, pool: Life, frees: &mut [Free], success: bool) -> Changes {
+    if let Some((_, counted)) = known(tracker, at.process, Some(pool.handle.value))
+        && counted.serial == pool.serial
     {
         if !success {
             counted.references += 1;
         } else if counted.references == 0
             && let Some(state) = tracker.state_mut(at.process)
         {
-            state.pools.remove(&pool);
+            state.pools.remove(&pool.handle.value);
         }
     }
     frees.iter_mut().map(|free| memory::freed(tracker, at, free, success)).collect()
+}
+
+fn life(pool: u64, serial: Serial) -> Life {
+    Life { handle: Handle { kind: Kind::Pool, value: pool }, serial }
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) -> Option<(u64, &mut Pool)> {

@@ -13,7 +13,7 @@ use crate::tracker::{
 const MAX_UNMAPPED: usize = 1024;
 
 /// A map begins. Physical memory whose creation or open was not recorded is ignored.
-pub(super) fn map(tracker: &mut Tracker, at: Place, (start, size): (u64, u64), memory: u64) -> PendingChange {
+pub(super) fn map(tracker: &mut Tracker, at: Place, start: u64, size: u64, memory: u64) -> PendingChange {
     let memory = Handle { kind: Kind::PhysicalMem, value: memory };
     let Some(state) = tracker.state_mut(at.process) else { return PendingChange::Nothing };
     let end = start.saturating_add(size);
@@ -26,7 +26,7 @@ pub(super) fn map(tracker: &mut Tracker, at: Place, (start, size): (u64, u64), m
 }
 
 /// An unmap begins.
-pub(super) fn unmap(tracker: &mut Tracker, who: ProcessId, (start, size): (u64, u64)) -> PendingChange {
+pub(super) fn unmap(tracker: &mut Tracker, who: ProcessId, start: u64, size: u64) -> PendingChange {
     let Some(state) = tracker.state_mut(who) else { return PendingChange::Nothing };
     let ranges = state.mapped.take(start, start.saturating_add(size));
     if ranges.is_empty() { PendingChange::Nothing } else { PendingChange::Unmap(ranges) }

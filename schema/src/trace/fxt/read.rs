@@ -364,7 +364,7 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings) -> Item {
         (Meaning::Name(Name::Own), Meaning::Name(name))
             if let Some((access, _)) = ACCESSES.iter().find(|(_, its)| *its == name) =>
         {
-            executed(first, (time, tid, *access), arguments, strings)
+            executed(first, time, tid, *access, arguments, strings)
         }
         (Meaning::Name(Name::Own), Meaning::Name(Name::Finding)) => {
             let mut found = Found::default();
@@ -381,7 +381,7 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings) -> Item {
 }
 
 /// The execution of a command.
-fn executed(first: u64, (begin, tid, access): (Nanos, u32, Access), arguments: &[u64], strings: &Strings) -> Item {
+fn executed(first: u64, begin: Nanos, tid: u32, access: Access, arguments: &[u64], strings: &Strings) -> Item {
     let (mut call, mut memory, mut rows) = (None, 0, Rows { offset: 0, length: 0, pitch: 0, count: 0 });
     let mut set = |name, value| match name {
         Meaning::Name(Name::Call) => call = Some(value),

@@ -60,7 +60,7 @@ pub(crate) fn create(
     result::not_null(context)?;
     result::not_null(device)?;
     result::not_null(desc)?;
-    let flags = opening::creation_flags((context, device), desc, out, UR_EXP_EVENT_FLAGS_MASK)?;
+    let flags = opening::creation_flags(context, device, desc, out, UR_EXP_EVENT_FLAGS_MASK)?;
     let (shared, profiled) = (flags & UR_EXP_EVENT_FLAG_IPC_EXP != 0, flags & UR_EXP_EVENT_FLAG_ENABLE_PROFILING != 0);
     if shared && profiled {
         return Err(ResultCode::INVALID_VALUE);
@@ -219,7 +219,7 @@ pub(crate) fn open(
     out: Arg<OutObject>,
 ) -> Result<(), ResultCode> {
     let (ze_context, (), handle_data) =
-        opening::decode_opened(at, context, (data, size), out, Family::Event, || check_support(at))?;
+        opening::decode_opened(at, context, data, size, out, Family::Event, || check_support(at))?;
     Process::of(&handle_data).check_access()?;
     if let Some(event) = open_in_adapter(at, context, &handle_data) {
         register(event, ZeHandle::NULL, Origin::Opened, None, out);

@@ -144,7 +144,7 @@ impl Backend for LevelZero {
         fn urPhysicalMemGetInfo(at, memory: PhysicalMem, property: Property, size: ValueSize, value: OutValue, size_ret: OutValueSize) =
             physical::get_info(at, memory, property, Query { size, value, size_ret });
         fn urVirtualMemMap(at, context: Context, pointer: Pointer, size: Size, memory: PhysicalMem, offset: Offset, flags: Flags) =
-            physical::map(at, context, (pointer, size), (memory, offset), flags);
+            physical::map(at, context, pointer, size, memory, offset, flags);
         // The adapter reserved the addresses; it unmaps what anybody mapped there.
         fn urVirtualMemUnmap(at, context: Context, pointer: Pointer, size: Size) =
             result::done(adapter::urVirtualMemUnmap(at.via)(context, pointer, size));

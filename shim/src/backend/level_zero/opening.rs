@@ -11,7 +11,8 @@ use crate::{backend::Family, raw::args::Arg};
 /// Checks the arguments of a function that makes an object; returns the flags of its description, 0 without one.
 /// `undefined` are the undefined bits.
 pub(super) fn creation_flags(
-    (context, device): (Arg<Context>, Arg<Device>),
+    context: Arg<Context>,
+    device: Arg<Device>,
     desc: Arg<Desc>,
     out: Arg<OutObject>,
     undefined: u32,
@@ -30,7 +31,8 @@ pub(super) fn creation_flags(
 pub(super) fn decode_opened<T, R: Role>(
     at: LevelZero,
     context: Arg<Context>,
-    (data, size): (Arg<OpenedData>, Arg<DataSize>),
+    data: Arg<OpenedData>,
+    size: Arg<DataSize>,
     out: Arg<R>,
     kind: Family,
     check: impl FnOnce() -> Result<T, ResultCode>,

@@ -119,8 +119,7 @@ pub(crate) fn create(
     properties: Arg<Desc>,
     out: Arg<OutObject>,
 ) -> Result<(), ResultCode> {
-    let flags =
-        opening::creation_flags((context, device), properties, out, !constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC)?;
+    let flags = opening::creation_flags(context, device, properties, out, !constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC)?;
     if flags & constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC == 0 {
         let make = adapter::urPhysicalMemCreate(at.via);
         let made = receive::<PhysicalMem>(|out| make(context, device, size, properties, out));
@@ -203,8 +202,10 @@ pub(crate) fn get_info(
 pub(crate) fn map(
     at: LevelZero,
     context: Arg<Context>,
-    (pointer, size): (Arg<Pointer>, Arg<Size>),
-    (memory, offset): (Arg<PhysicalMem>, Arg<Offset>),
+    pointer: Arg<Pointer>,
+    size: Arg<Size>,
+    memory: Arg<PhysicalMem>,
+    offset: Arg<Offset>,
     flags: Arg<Flags>,
 ) -> Result<(), ResultCode> {
     let Ok(PhysicalMemory::Own(object)) = find(memory) else {
@@ -221,7 +222,7 @@ pub(crate) fn map(
         flags if flags & constants::UR_VIRTUAL_MEM_ACCESS_FLAG_READ_ONLY != 0 => 2,
         _ => 0,
     };
-    driver().map(ze_context, pointer, size, (object.native.handle, offset), access)
+    driver().map(ze_context, pointer, size, object.native.handle, offset, access)
 }
 
 /// `urIPCGetPhysMemHandleExp`
@@ -264,7 +265,7 @@ pub(crate) fn open(
     out: Arg<OutObject>,
 ) -> Result<(), ResultCode> {
     let (ze_context, ze_device, handle_data) =
-        opening::decode_opened(at, context, (data, size), out, Family::PhysicalMem, || at.device_in(context, device))?;
+        opening::decode_opened(at, context, data, size, out, Family::PhysicalMem, || at.device_in(context, device))?;
     let native = fetch_native(&handle_data, ze_context, ze_device)?;
     add(object(context, device, handle_data.size as usize, native, true)?, out);
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::{io, ops::RangeInclusive, path::Path};
 
-use urscope_schema::owners::{self, Owners};
+use urscope_schema::owners::{self, Owner, Owners};
 use urscope_schema::ranks::process_name;
 use urscope_schema::trace::process_times::{Notice, TraceState};
 use urscope_schema::trace::{Form, records::Header, write};
@@ -98,7 +98,9 @@ fn tell_observer(header: &Header, made: Result<String, &io::Error>) {
 /// Why a directory is not used: the owner of it or of its parent is not trusted.
 #[inline(never)] // What it needs must not lie on a small stack for longer than it takes.
 fn reason_against(directory: &Path) -> io::Result<Option<String>> {
-    let owner = |path: &Path| plain_file::status(path).map(|status| (status.st_uid, is_system(&status)));
+    let owner = |path: &Path| {
+        plain_file::status(path).map(|status| Owner { user: status.st_uid, is_system: is_system(&status) })
+    };
     let owners = Owners { user: process::user(), root: plain_file::status(Path::new("/"))?.st_uid };
     Ok(owners.object(owner(directory)?, owner(&directory.join(".."))?))
 }

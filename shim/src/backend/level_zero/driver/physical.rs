@@ -71,7 +71,8 @@ impl Driver {
         context: ZeHandle,
         at: Arg<Pointer>,
         size: usize,
-        (physical, offset): (ZeHandle, usize),
+        physical: ZeHandle,
+        offset: usize,
         access: u32,
     ) -> Result<(), ResultCode> {
         let at = std::ptr::with_exposed_provenance(at.get().0);
