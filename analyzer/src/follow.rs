@@ -201,7 +201,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut sleeper = Command::new("sleep").arg("600").spawn().unwrap();
         let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).unwrap();
-        let start = urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start;
+        let start = urscope_schema::host::proc_stat::ProcStat::parse(&stat).unwrap().start;
         let name = format!("urscope-sleep-{}-{start}-2.json", sleeper.id());
         fs::write(folder.path().join(name), "[\n").unwrap();
         let mut follower = Eager::new(folder.path());

@@ -11,15 +11,10 @@
 pub mod api;
 pub mod call;
 pub mod handle;
-pub mod launcher;
+pub mod host;
 pub mod operation;
-pub mod owners;
-pub mod placeholders;
-pub mod proc_stat;
-pub mod ranks;
-mod size;
 pub mod trace;
 mod values;
 
-pub use size::{counted, duration, enumerated, grouped, short_size, size};
+pub use host::size::{counted, duration, enumerated, grouped, short_size, size};
 pub use trace::packed;

@@ -7,7 +7,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
-use urscope_schema::{launcher, placeholders, ranks::Ranks, trace::Form};
+use urscope_schema::host::{launcher, placeholders, ranks::Ranks};
+use urscope_schema::trace::Form;
 
 use crate::raw::{processes::process, symbols::copies, threads::mutex::Mutex};
 

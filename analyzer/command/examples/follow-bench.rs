@@ -14,7 +14,7 @@ use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::trace::records::{Clock, Header};
 use urscope_schema::trace::write::{self, Line};
 use urscope_schema::trace::{FORMAT_VERSION, Form};
-use urscope_schema::{handle::fingerprint, proc_stat::ProcStat};
+use urscope_schema::{handle::fingerprint, host::proc_stat::ProcStat};
 
 /// The number of new calls per second.
 const PACE: u64 = 1000;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use urscope_schema::counted;
-use urscope_schema::ranks::{listed, process_name};
+use urscope_schema::host::ranks::{listed, process_name};
 use urscope_schema::trace::process_times::{EarlyDeath, ProcessTimes};
 
 use crate::signals;

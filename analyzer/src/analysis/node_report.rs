@@ -7,7 +7,7 @@ use urscope_rules::tracker::DeviceError;
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::trace::process_times::FILE;
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, Header, Module, UNSEEN_ADAPTER};
-use urscope_schema::{api::Function, counted, enumerated, ranks::process_name};
+use urscope_schema::{api::Function, counted, enumerated, host::ranks::process_name};
 
 use super::findings::{Key, Node, Occurred, Repeated, Report};
 use super::merging::{Merger, TracedProcess};

@@ -7,7 +7,7 @@ use std::{ffi::OsString, io, sync::Arc};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fchmod, fstat, mkdirat, stat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
-use urscope_schema::owners::Owner;
+use urscope_schema::host::owners::Owner;
 
 use super::{
     identity, is_shared, is_trusted, not_regular, opened, owners, parent, place::ResolvedPath, refuse_untrusted,

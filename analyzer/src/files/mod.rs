@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::{io, path::Path, sync::OnceLock, time::Duration};
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, openat, stat};
-use urscope_schema::owners::{Owners, SYSTEM};
+use urscope_schema::host::owners::{Owners, SYSTEM};
 
 pub use folder::{Access, Folder};
 pub use named::{bounded, create, open, open_of, read};

@@ -1,7 +1,7 @@
 //! Which calls are wanted: one search for lists of calls and for the page's table.
 
 use urscope_schema::api::{Function, Interface, ResultCode};
-use urscope_schema::{call::Shape, handle::Kind, ranks::Ranks};
+use urscope_schema::{call::Shape, handle::Kind, host::ranks::Ranks};
 
 use crate::lifetimes::FinishedCall;
 

@@ -10,7 +10,7 @@ use std::{mem, path::PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use urscope_schema::call::{Shape, Values};
-use urscope_schema::{api::ResultCode, ranks::process_name, trace::records::Header};
+use urscope_schema::{api::ResultCode, host::ranks::process_name, trace::records::Header};
 
 use super::{CallFilter, QuestionError};
 use crate::AnalysisError;

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::HashMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
-use urscope_schema::{ranks::process_name, trace::records::Header};
+use urscope_schema::{host::ranks::process_name, trace::records::Header};
 
 use super::{By, QuestionError, VERSION};
 use crate::analysis::{Analysis, CallSites, Options, Stacks};

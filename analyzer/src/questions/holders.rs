@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use urscope_rules::tracker::fact::{Fact, What};
 use urscope_rules::{ExportId, Holder, Place, ProcessId, Shared, Tracker};
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::ranks::process_name;
+use urscope_schema::host::ranks::process_name;
 
 use super::{QuestionError, VERSION};
 use crate::analysis::{Analysis, Ended, Frame, Location, Observer, Options};

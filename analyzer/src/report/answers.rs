@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 use urscope_rules::Severity;
-use urscope_schema::{counted, duration, grouped, ranks::process_name, short_size, size as sized};
+use urscope_schema::{counted, duration, grouped, host::ranks::process_name, short_size, size as sized};
 
 use super::paint::{Paint, since, wrapped};
 use super::text::{place, write_finding, written};

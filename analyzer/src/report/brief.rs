@@ -3,7 +3,7 @@
 
 use urscope_rules::Rule;
 use urscope_schema::api::Function;
-use urscope_schema::{handle::Kind, ranks::process_name};
+use urscope_schema::{handle::Kind, host::ranks::process_name};
 
 use crate::analysis::FoundFinding;
 

@@ -7,7 +7,7 @@ use std::fmt::{self, Write as _};
 use urscope_rules::Severity;
 
 use urscope_schema::api::Function;
-use urscope_schema::ranks::{listed, process_name};
+use urscope_schema::host::ranks::{listed, process_name};
 use urscope_schema::{counted, short_size};
 
 use super::paint::{Paint, since, wrapped};

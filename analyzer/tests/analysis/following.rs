@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, os::unix::fs::FileExt as _, path::PathBuf, time
 use urscope_analyzer::analysis::{Analysis, Following};
 use urscope_analyzer::questions::{Holders, HoldersCollector, Stats, StatsCollector};
 use urscope_analyzer::{Judgement, Options, judge, lifetimes::LifetimeTracker};
-use urscope_schema::proc_stat::ProcStat;
+use urscope_schema::host::proc_stat::ProcStat;
 use urscope_schema::trace::read::{Reader, Record};
 
 use crate::traces::{self, FAULTY_RUN, files_with};

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::{api::ResultCode, call::Nanos, counted, enumerated, ranks::process_name, size};
+use urscope_schema::{api::ResultCode, call::Nanos, counted, enumerated, host::ranks::process_name, size};
 
 use crate::finding::{Finding, Place, Severity};
 use crate::rule::Rule;

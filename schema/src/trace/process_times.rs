@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 
-use crate::launcher;
+use crate::host::launcher;
 
 /// The name of the file, in the directory of the traces. It has one JSON object per line.
 pub const FILE: &str = "process-times.jsonl";

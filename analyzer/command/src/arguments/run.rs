@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use urscope_schema::ranks::Ranks;
+use urscope_schema::host::ranks::Ranks;
 
 use super::{Device, VerdictArguments, WindowArguments};
 

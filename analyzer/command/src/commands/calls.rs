@@ -7,7 +7,7 @@ use clap::Args;
 use urscope_analyzer::questions::{self, CallFilter, CallFollower, CallLine, QuestionError};
 use urscope_analyzer::{Options, analysis::HOLD, follow::Follower, report};
 use urscope_schema::api::{CUDA, Interface, LEVEL_ZERO, UNIFIED_RUNTIME};
-use urscope_schema::{handle::Kind, ranks::Ranks};
+use urscope_schema::{handle::Kind, host::ranks::Ranks};
 
 use crate::arguments::{Choice, PlainFormat, QuestionArguments, one_of};
 use crate::input::chosen;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt::Display, fs::File};
 
 use urscope_analyzer::{ExemptionError, Exemptions, analysis::exemptions, files, report::Paint};
-use urscope_schema::{launcher, placeholders};
+use urscope_schema::host::{launcher, placeholders};
 
 use super::{Shown, detailed, show};
 use crate::arguments::{FileFormat, Format, Output, VerdictArguments};

@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 use urscope_analyzer::analysis::is_running;
 use urscope_analyzer::files::{Folder, owners};
-use urscope_schema::ranks::process_name;
+use urscope_schema::host::ranks::process_name;
 use urscope_schema::trace::process_times::{EarlyDeath, Notice, ProcessTimes};
 use urscope_schema::trace::write::{UNFINISHED, writer_of};
 

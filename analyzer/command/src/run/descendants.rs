@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs, path::Path};
 
-use urscope_schema::proc_stat::ProcStat;
+use urscope_schema::host::proc_stat::ProcStat;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Descendant {

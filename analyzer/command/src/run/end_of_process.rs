@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::{fs, os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
 use rustix::ioctl::{self, Updater, opcode};
-use urscope_schema::proc_stat::ProcStat;
+use urscope_schema::host::proc_stat::ProcStat;
 
 /// The first version of the kernel's `struct pidfd_info` (`linux/pidfd.h`). Later fields follow it.
 #[repr(C)]

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use urscope_schema::{placeholders, ranks::Ranks};
+use urscope_schema::host::{placeholders, ranks::Ranks};
 
 use super::xpti;
 use crate::{output::QUIET, program::is_sanitizer};

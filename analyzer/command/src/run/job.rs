@@ -16,7 +16,7 @@ use rustix::system::uname;
 use serde::{Deserialize, Serialize};
 use urscope_analyzer::analysis::{Limit, LimitCause, is_running};
 use urscope_analyzer::files::{Access, Folder};
-use urscope_schema::{launcher, trace::process_times::ProcessTimes};
+use urscope_schema::{host::launcher, trace::process_times::ProcessTimes};
 
 use super::descendants::{Stat, stat};
 use super::{early_deaths::value, observation::Observation};

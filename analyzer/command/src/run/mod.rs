@@ -31,8 +31,8 @@ pub(crate) use temporary_install::{TemporaryInstall, unfit_for_preloading};
 pub(crate) use traces::writable;
 
 use urscope_analyzer::Options;
+use urscope_schema::host::{launcher, placeholders};
 use urscope_schema::trace::process_times::{EarlyDeath, ProcessTimes};
-use urscope_schema::{launcher, placeholders};
 
 use crate::arguments::{Device, Format, RunArguments, VerdictArguments, WindowArguments};
 use crate::output::{complain, is_quiet, named_here};

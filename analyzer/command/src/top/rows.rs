@@ -6,7 +6,7 @@ use urscope_analyzer::analysis::{Ended, FoundFinding, Judgement, Location, Proce
 use urscope_analyzer::questions::{Held, Snapshot};
 use urscope_analyzer::report::since;
 use urscope_rules::Severity;
-use urscope_schema::{counted, ranks::process_name, short_size};
+use urscope_schema::{counted, host::ranks::process_name, short_size};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {

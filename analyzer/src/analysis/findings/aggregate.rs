@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use urscope_schema::trace::process_times::ProcessTimes;
-use urscope_schema::{counted, enumerated, ranks::process_name};
+use urscope_schema::{counted, enumerated, host::ranks::process_name};
 
 use super::{Node, Report};
 use crate::analysis::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use urscope_rules::Rule;
-use urscope_schema::{counted, grouped, ranks::process_name, short_size};
+use urscope_schema::{counted, grouped, host::ranks::process_name, short_size};
 
 use crate::analysis::{FoundFinding, Judgement, Location, ProcessSummary, Verdict, file_name};
 

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt};
 
-use urscope_schema::{proc_stat::ProcStat, trace::records::Header};
+use urscope_schema::{host::proc_stat::ProcStat, trace::records::Header};
 
 /// Whether the process that a header describes still runs. Always false for a process of another boot or pid namespace.
 pub(crate) fn is_alive(header: &Header) -> bool {

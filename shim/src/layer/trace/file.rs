@@ -2,8 +2,8 @@
 
 use std::{io, ops::RangeInclusive, path::Path};
 
-use urscope_schema::owners::{self, Owner, Owners};
-use urscope_schema::ranks::process_name;
+use urscope_schema::host::owners::{self, Owner, Owners};
+use urscope_schema::host::ranks::process_name;
 use urscope_schema::trace::process_times::{Notice, TraceState};
 use urscope_schema::trace::{Form, records::Header, write};
 

@@ -6,7 +6,7 @@ use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::{fs, io, os::unix::ffi::OsStrExt as _, path::Path};
 
-use urscope_schema::proc_stat::ProcStat;
+use urscope_schema::host::proc_stat::ProcStat;
 use urscope_schema::trace::records::{Header, Rights};
 use urscope_schema::trace::{FORMAT_VERSION, write::COMMAND_LIMIT};
 

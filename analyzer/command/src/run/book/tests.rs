@@ -14,7 +14,7 @@ use super::*;
 fn sleeper() -> (Child, u64) {
     let sleeper = Command::new("sleep").arg("600").spawn().unwrap();
     let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).unwrap();
-    (sleeper, urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start)
+    (sleeper, urscope_schema::host::proc_stat::ProcStat::parse(&stat).unwrap().start)
 }
 
 fn trace_of(folder: &Path, pid: u32, start: u64) {

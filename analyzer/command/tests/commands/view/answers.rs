@@ -193,7 +193,7 @@ fn lifetimes_are_sent_in_the_order_in_which_they_began() {
 #[test]
 fn live_objects_have_no_end() {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let start = urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start;
+    let start = urscope_schema::host::proc_stat::ProcStat::parse(&stat).unwrap().start;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
     let files = traces::files_with("p: get a -> h\np: running", |header, _| {
         (header.pid, header.start, header.boot_id) = (std::process::id(), start, boot.clone());
