@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{collections::BTreeMap, os::unix::fs::MetadataExt as _, slice};
 
-use urscope_schema::trace::write::writer_of;
+use urscope_schema::trace::writer_of;
 
 use crate::analysis::{ChunkExtent, end_of_text, is_binary, is_blank, is_running, traces};
 use crate::files;

@@ -4,7 +4,8 @@
 
 use std::io::{BufReader, Read};
 
-use urscope_schema::trace::read::{Reader, Record, Skipped};
+use urscope_schema::trace::read::Reader;
+use urscope_schema::trace::{Record, Skipped};
 
 /// Checks one input.
 pub(crate) fn check(data: &[u8]) {

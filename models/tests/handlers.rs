@@ -10,9 +10,9 @@ use urscope_models::handlers::explorer::{Model, explore, without_interruptions};
 use urscope_models::handlers::thread::next_call;
 use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
+use urscope_schema::trace::Record;
 use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
 use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, kind_of, write};
-use urscope_schema::trace::read::Record;
 
 /// The records of an execution, and whether they were appended; `None` until that is known.
 type Records = RefCell<Vec<(Record, Option<bool>)>>;

@@ -13,7 +13,7 @@ use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::trace::records::{Clock, Header};
 use urscope_schema::trace::write::{self, Line};
-use urscope_schema::trace::{FORMAT_VERSION, Form};
+use urscope_schema::trace::{FORMAT_VERSION, Form, file_name};
 use urscope_schema::{handle::fingerprint, host::proc_stat::ProcStat};
 
 /// The number of new calls per second.
@@ -56,8 +56,7 @@ impl Trace {
             clock: Clock { base_ns: base, monotonic_ns: now, ..Clock::default() },
             ..Header::default()
         };
-        let mut file =
-            BufWriter::new(File::create(folder.join(write::file_name(Form::Chrome, "bench", pid, start, 0)))?);
+        let mut file = BufWriter::new(File::create(folder.join(file_name(Form::Chrome, "bench", pid, start, 0)))?);
         file.write_all(&write::start(pid, "bench", "run"))?;
         file.write_all(&write::record(pid, &header))?;
         Ok(Self { file, base, now, calls: 0 })

@@ -8,7 +8,8 @@ use urscope_analyzer::analysis::{Analysis, Following};
 use urscope_analyzer::questions::{Holders, HoldersCollector, Stats, StatsCollector};
 use urscope_analyzer::{Judgement, Options, judge, lifetimes::LifetimeTracker};
 use urscope_schema::host::proc_stat::ProcStat;
-use urscope_schema::trace::read::{Reader, Record};
+use urscope_schema::trace::Record;
+use urscope_schema::trace::read::Reader;
 
 use crate::traces::{self, FAULTY_RUN, files_with};
 

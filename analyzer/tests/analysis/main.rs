@@ -160,7 +160,7 @@ fn commands_that_something_unknown_may_have_ordered_are_counted() {
 /// Files, with what `urscope run` saw of how the second process ended.
 fn with_signal(mut files: BTreeMap<String, Vec<u8>>, signal: u32) -> BTreeMap<String, Vec<u8>> {
     let name = files.keys().find(|name| name.contains("-200-")).unwrap();
-    let (pid, start) = urscope_schema::trace::write::writer_of(name).unwrap();
+    let (pid, start) = urscope_schema::trace::writer_of(name).unwrap();
     let (boot_id, signal) = ("boot 1".into(), Some(signal));
     let times = ProcessTimes { boot_id, pid, start, gone_ns: u64::MAX, signal, ..ProcessTimes::default() };
     files.insert(FILE.into(), serde_json::to_vec(&times).unwrap());

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use urscope_analyzer::{Judgement, Options, judge};
 use urscope_rule_pages::scenario::{Event, Scenario};
 use urscope_rules::{End as Fate, Process, ProcessId};
+use urscope_schema::call::Nanos;
 use urscope_schema::trace::process_times::{FILE, ProcessTimes};
 use urscope_schema::trace::records::{Clock, Device, EntryPoint, Header, Hex, Rights};
 use urscope_schema::trace::write::{self, End, Line, Totals};
-use urscope_schema::{call::Nanos, trace::Form};
+use urscope_schema::trace::{Form, file_name};
 
 /// The time at which scenarios begin, in nanoseconds of the monotonic clock.
 pub(crate) const START: u64 = Clock::GRID + 5_000_000_000;
@@ -82,7 +83,7 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                 bytes.extend(write::record(header.pid, &header));
                 bytes.extend(write::record(header.pid, &entry_point));
                 pids.push(header.pid);
-                files.push((write::file_name(Form::Chrome, &name, header.pid, header.start, 0), bytes));
+                files.push((file_name(Form::Chrome, &name, header.pid, header.start, 0), bytes));
             }
             Event::Enter(who, mut enter) => {
                 enter.time.0 += START;

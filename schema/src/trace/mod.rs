@@ -5,13 +5,18 @@
 //! [`records`] are the records that are not calls. [`process_times`] describes a file beside the traces. `FORMAT.md` in
 //! this folder specifies the format. Nothing here opens a file.
 
+mod file_names;
 pub mod fxt;
 pub mod packed;
 pub mod process_times;
 pub mod read;
+mod record;
 pub mod records;
 mod scan;
 pub mod write;
+
+pub use file_names::{UNFINISHED, file_name, other_name, writer_of};
+pub use record::{LINE_LIMIT, Record, Skipped, Why};
 
 /// The two forms of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Most values of a call are absent, and [`Values`] has room for all. An analysis keeps the records between reading and
 //! use in this form. A record is four words and its values, in the order of [`Values::FIELDS`].
 
-use super::read::Record;
+use super::Record;
 use crate::api::{Effect, Function, ResultCode};
 use crate::call::{Enter, Exit, Fields, Nanos, Values};
 use crate::operation::{Answer, Begun, Operation, Returned};

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::read::{Record, Why, unfit};
+use super::record::{Record, Why, unfit};
 use crate::call::Nanos;
 
 /// `urscope_header`: the process that wrote the trace.
@@ -48,7 +48,7 @@ pub struct Header {
     pub rights: Rights,
     /// The executable's path.
     pub executable: String,
-    /// The command line, cut off after [`super::write::COMMAND_LIMIT`] bytes.
+    /// The command line, cut off after [`Self::COMMAND_LIMIT`] bytes.
     pub command: Vec<String>,
     /// The rank of the process in its job; absent without a launcher.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,6 +88,9 @@ pub struct Rights {
 }
 
 impl Header {
+    /// The most bytes of a command line.
+    pub const COMMAND_LIMIT: usize = 4096;
+
     /// The earliest time at which the process can have started, of `CLOCK_MONOTONIC`; `None` if nothing tells, as in
     /// the child of a fork that was not noticed.
     pub fn started(&self) -> Option<Nanos> {

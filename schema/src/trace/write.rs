@@ -10,7 +10,7 @@ mod commands;
 use serde_json::json;
 
 use super::records::{Clock, Footer, Found, Gap, Named};
-use super::{CALL, Form, INNER, NOTE};
+use super::{CALL, INNER, NOTE};
 use crate::api::Function;
 use crate::call::{Enter, Exit, Nanos, Shape, Values};
 
@@ -330,55 +330,11 @@ fn instant(pid: u32, tid: u32, time: Nanos, base: u64, name: &str, args: &serde_
 /// Closes a file: nothing may follow it.
 pub const CLOSE: &str = "\n]";
 
-/// The largest part of a command line that a header holds, in bytes.
-pub const COMMAND_LIMIT: usize = 4096;
-
-/// The name of a trace file: `urscope-<exe>-<pid>-<start>`, with a number `again` where that name is taken, and the
-/// ending of its form.
-pub fn file_name(form: Form, executable: &str, pid: u32, start: u64, again: u32) -> String {
-    let plain: String = executable
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '_' })
-        .take(64)
-        .collect();
-    match again {
-        0 => format!("urscope-{plain}-{pid}-{start}{}", form.ending()),
-        n => format!("urscope-{plain}-{pid}-{start}-{n}{}", form.ending()),
-    }
-}
-
-/// What follows the name of a trace file until its header is written.
-pub const UNFINISHED: &str = ".unfinished";
-
-/// The name of a trace file instead of `name`, which somebody else has taken. It has the same writer.
-pub fn other_name(name: &str, number: u32) -> Option<String> {
-    let (stem, form) = Form::split(name)?;
-    Some(format!("{stem}-{number}{}", form.ending()))
-}
-
-/// The number and start of the process that wrote the trace file of this name, or `None` for the name of another file.
-pub fn writer_of(name: &str) -> Option<(u32, u64)> {
-    // The executable's name has no hyphen in a file name.
-    let mut parts = Form::split(name)?.0.strip_prefix("urscope-")?.split('-').skip(1);
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::api::{ResultCode, UNIFIED_RUNTIME};
-    use crate::trace::read::{Record, parse_json};
-
-    #[test]
-    fn the_name_of_a_file_leads_to_its_writer() {
-        assert_eq!(writer_of(&file_name(Form::Chrome, "a-b c", 7, 99, 0)), Some((7, 99)));
-        assert_eq!(writer_of(&file_name(Form::Binary, "a", 7, 99, 3)), Some((7, 99)));
-        assert_eq!(other_name("urscope-a-7-99.fxt", 2).as_deref(), Some("urscope-a-7-99-2.fxt"));
-        assert_eq!(writer_of(&other_name("urscope-a-7-99-3.json", 2).unwrap()), Some((7, 99)));
-        for other in ["urscope-a-7.json", "urscope-a-7-99.jsonl", "a-7-99.json", "urscope-a-x-99.json"] {
-            assert_eq!(writer_of(other), None, "{other}");
-        }
-    }
+    use crate::trace::{Record, read::parse_json};
 
     /// The text of a record, without its separator.
     fn text(write: impl FnOnce(&mut Line)) -> String {
@@ -474,11 +430,5 @@ mod tests {
         line.gap(7, 12);
         let line: serde_json::Value = serde_json::from_slice(&line.bytes().unwrap()[2..]).unwrap();
         assert_eq!(line, json!({"ph": "M", "name": "urscope_gap", "pid": 7, "tid": 7, "args": {"lost": 12}}));
-    }
-
-    #[test]
-    fn a_file_name_holds_no_path_and_never_repeats() {
-        assert_eq!(file_name(Form::Chrome, "../my app", 7, 99, 0), "urscope-.._my_app-7-99.json");
-        assert_eq!(file_name(Form::Binary, "python3.11", 7, 99, 2), "urscope-python3.11-7-99-2.fxt");
     }
 }

@@ -20,7 +20,7 @@ use urscope_analyzer::analysis::is_running;
 use urscope_analyzer::files::{Folder, owners};
 use urscope_schema::host::ranks::process_name;
 use urscope_schema::trace::process_times::{EarlyDeath, Notice, ProcessTimes};
-use urscope_schema::trace::write::{UNFINISHED, writer_of};
+use urscope_schema::trace::{UNFINISHED, writer_of};
 
 use super::looks::{Kind, Looked};
 use super::observation::{Observation, Written};

@@ -11,7 +11,7 @@ use std::{fs, io};
 use urscope_analyzer::Options;
 use urscope_analyzer::analysis::{header_of, is_running};
 use urscope_analyzer::files::{Folder, owners};
-use urscope_schema::trace::{Form, process_times::FILE, write::writer_of};
+use urscope_schema::trace::{Form, process_times::FILE, writer_of};
 
 use super::job::Job;
 use crate::{input::HOME, shell::quoted, view, view::Subject};

@@ -16,7 +16,7 @@ use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::handle::fingerprint;
 use urscope_schema::trace::records::{Clock, EntryPoint, Header, Hex, Rights, Stack};
 use urscope_schema::trace::write::{self, End, Totals};
-use urscope_schema::trace::{FORMAT_VERSION, Form};
+use urscope_schema::trace::{FORMAT_VERSION, Form, file_name};
 
 use output::Output;
 
@@ -108,7 +108,7 @@ impl Generator {
     fn start(&self, host: u32, rank: u32, now: u64, directory: &Path) -> io::Result<Rank> {
         let pid = 4000 + rank;
         let form = if self.binary { Form::Binary } else { Form::Chrome };
-        let file = File::create(directory.join(write::file_name(form, "generator", pid, 100, 0)))?;
+        let file = File::create(directory.join(file_name(form, "generator", pid, 100, 0)))?;
         let header = Header {
             format: FORMAT_VERSION,
             urscope: env!("CARGO_PKG_VERSION").into(),

@@ -12,7 +12,7 @@ use urscope_schema::call::Nanos;
 use urscope_schema::packed::{PackedCall, pack};
 use urscope_schema::trace::fxt::read::{Before, Item, Strings, next, next_call};
 use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, UNWRITTEN, is_hole};
-use urscope_schema::trace::read::{Record, Skipped};
+use urscope_schema::trace::{Record, Skipped};
 
 use super::{event::rank_of, source::Source};
 

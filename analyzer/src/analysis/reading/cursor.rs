@@ -7,8 +7,8 @@ use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
 use urscope_schema::call::{Executed, Fields as _, Nanos};
 use urscope_schema::packed::{PackedCall, pack};
-use urscope_schema::trace::read::{Record, Skipped, Why};
 use urscope_schema::trace::records::{EntryPoint, Footer, Header};
+use urscope_schema::trace::{Record, Skipped, Why};
 use urscope_schema::{api::Function, operation::Operation, trace::FORMAT_VERSION};
 
 use super::event::{Event, Events, Moment, Other, label, rank_of};

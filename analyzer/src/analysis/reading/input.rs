@@ -3,7 +3,8 @@
 use std::io::{self, BufRead as _, BufReader};
 
 use urscope_schema::trace::fxt::{MAGIC, read::Strings};
-use urscope_schema::trace::read::{Reader, Record, Skipped};
+use urscope_schema::trace::read::Reader;
+use urscope_schema::trace::{Record, Skipped};
 use urscope_schema::{call::Nanos, packed::PackedCall};
 
 use super::chunks::ChunkReader;

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use urscope_schema::trace::fxt::read::Strings;
-use urscope_schema::trace::read::{LINE_LIMIT, Reader, Record};
+use urscope_schema::trace::read::Reader;
 use urscope_schema::trace::records::{Module, Stack};
+use urscope_schema::trace::{LINE_LIMIT, Record};
 
 use super::{chunks::record_at, source::Source};
 

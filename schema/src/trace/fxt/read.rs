@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use super::{ACCESSES, INLINE, MAGIC, Name, SYNCHRONIZATIONS, kind, kind_of, write::length};
 use crate::api::{Function, ResultCode};
 use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, Synchronization, Values};
-use crate::trace::read::{Record, Why};
+use crate::trace::{Record, Why};
 use crate::trace::{packed::Packing, records::Found};
 
 /// The strings of a file, by the numbers that its records use. A copy costs nothing.

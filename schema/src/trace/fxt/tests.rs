@@ -8,7 +8,7 @@ use super::*;
 use crate::api::{Function, ResultCode};
 use crate::call::{Access, Enter, Executed, Exit, Fields as _, Nanos, Rows, SyncKind, Synchronization, Values};
 use crate::trace::records::{Found, Hex, PythonFrame};
-use crate::trace::{packed::PackedCall, read::Record};
+use crate::trace::{Record, packed::PackedCall};
 
 /// The strings of a file, as a reader learns them.
 fn strings() -> Strings {

@@ -5,7 +5,7 @@ use std::{io, ops::RangeInclusive, path::Path};
 use urscope_schema::host::owners::{self, Owner, Owners};
 use urscope_schema::host::ranks::process_name;
 use urscope_schema::trace::process_times::{Notice, TraceState};
-use urscope_schema::trace::{Form, records::Header, write};
+use urscope_schema::trace::{Form, file_name, records::Header};
 
 use crate::raw::files::{named_file::NamedFile, plain_file};
 use crate::raw::processes::{observer, process};
@@ -50,7 +50,7 @@ pub(super) fn create<F>(
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         for attempt in 0..FILE_LIMIT {
-            let name = write::file_name(form, process::name(header), header.pid, header.start, attempt);
+            let name = file_name(form, process::name(header), header.pid, header.start, attempt);
             match make(&directory.join(name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 done => return done,

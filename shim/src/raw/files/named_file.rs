@@ -5,7 +5,7 @@ use std::os::{fd::AsRawFd as _, unix::fs::PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::{io, sync::Arc};
 
-use urscope_schema::trace::write::{self, UNFINISHED};
+use urscope_schema::trace::{UNFINISHED, other_name};
 
 use super::plain_file::{self, OWNER_ONLY};
 
@@ -68,7 +68,7 @@ impl NamedFile {
         if number == 0 {
             return Some(self.path.to_path_buf());
         }
-        Some(self.path.with_file_name(write::other_name(self.path.file_name()?.to_str()?, number)?))
+        Some(self.path.with_file_name(other_name(self.path.file_name()?.to_str()?, number)?))
     }
 
     pub(crate) fn remove(&self) {

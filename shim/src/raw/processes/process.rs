@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::{fs, io, os::unix::ffi::OsStrExt as _, path::Path};
 
 use urscope_schema::host::proc_stat::ProcStat;
+use urscope_schema::trace::FORMAT_VERSION;
 use urscope_schema::trace::records::{Header, Rights};
-use urscope_schema::trace::{FORMAT_VERSION, write::COMMAND_LIMIT};
 
 use super::fork;
 use crate::raw::{clock, files::plain_file};
@@ -171,7 +171,7 @@ pub fn start_of(pid: u32) -> io::Result<u64> {
 
 fn command() -> Vec<String> {
     let bytes = plain_file::read("/proc/self/cmdline").unwrap_or_default();
-    let shown = bytes.get(..COMMAND_LIMIT).unwrap_or(&bytes);
+    let shown = bytes.get(..Header::COMMAND_LIMIT).unwrap_or(&bytes);
     let mut words: Vec<String> =
         shown.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     if words.last().is_some_and(String::is_empty) {

@@ -1,6 +1,6 @@
+use urscope_schema::trace::Record as Read;
 use urscope_schema::trace::fxt::hole;
 use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
-use urscope_schema::trace::read::Record as Read;
 
 use super::*;
 
