@@ -4,7 +4,7 @@
 
 use std::io::{BufReader, Read};
 
-use urscope_schema::trace::read::Reader;
+use urscope_schema::trace::chrome::read::Reader;
 use urscope_schema::trace::{Record, Skipped};
 
 /// Checks one input.

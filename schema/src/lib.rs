@@ -1,8 +1,8 @@
 //! The schema of urscope: calls and trace records.
 //!
-//! The shim fills [`call::Enter`] and [`call::Exit`] and writes them with [`trace::write`]; the analyzer reads them
-//! with [`trace::read`]. [`operation`] decodes a call. One table for each interface ([`api`]) lists its functions;
-//! every other list of them is generated from it.
+//! The shim fills [`call::Enter`] and [`call::Exit`] and writes them in a form of [`trace`]; the analyzer reads them
+//! back. [`operation`] decodes a call. One table for each interface ([`api`]) lists its functions; every other list of
+//! them is generated from it.
 //!
 //! This crate must never contain unsafe code, start a thread, open a file, or decide whether a call is correct.
 

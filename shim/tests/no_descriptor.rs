@@ -9,7 +9,7 @@ use std::{fs::File, thread::sleep};
 use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::Values;
 use urscope_schema::trace::Record;
-use urscope_schema::trace::read::Reader;
+use urscope_schema::trace::chrome::read::Reader;
 use urscope_shim::{chain, knobs, layer::trace};
 
 const CALLS: u64 = 20_000;

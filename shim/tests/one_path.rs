@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 
 use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::trace::Record;
-use urscope_schema::trace::read::Reader;
+use urscope_schema::trace::chrome::read::Reader;
 use urscope_shim::call::{Origin, intercept};
 use urscope_shim::layer::trace;
 use urscope_shim::raw::args::reader::NoReader;

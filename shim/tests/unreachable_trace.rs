@@ -8,9 +8,9 @@ use std::{env, fs, path::Path, process::Command};
 use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::Values;
 use urscope_schema::trace::Record;
+use urscope_schema::trace::chrome::read::Reader;
 use urscope_schema::trace::fxt::CHUNK;
 use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
-use urscope_schema::trace::read::Reader;
 use urscope_shim::{chain, knobs, layer::trace};
 
 const CALLS: u64 = 20_000;

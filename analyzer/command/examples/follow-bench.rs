@@ -11,8 +11,8 @@ use urscope_analyzer::Options;
 use urscope_command::view::model::{Follow, Model};
 use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
+use urscope_schema::trace::chrome::write::{self, Line};
 use urscope_schema::trace::records::{Clock, Header};
-use urscope_schema::trace::write::{self, Line};
 use urscope_schema::trace::{FORMAT_VERSION, Form, file_name};
 use urscope_schema::{handle::fingerprint, host::proc_stat::ProcStat};
 

@@ -9,7 +9,7 @@ use urscope_analyzer::questions::{Holders, HoldersCollector, Stats, StatsCollect
 use urscope_analyzer::{Judgement, Options, judge, lifetimes::LifetimeTracker};
 use urscope_schema::host::proc_stat::ProcStat;
 use urscope_schema::trace::Record;
-use urscope_schema::trace::read::Reader;
+use urscope_schema::trace::chrome::read::Reader;
 
 use crate::traces::{self, FAULTY_RUN, files_with};
 

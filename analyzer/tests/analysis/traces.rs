@@ -7,9 +7,9 @@ use urscope_analyzer::{Judgement, Options, judge};
 use urscope_rule_pages::scenario::{Event, Scenario};
 use urscope_rules::{End as Fate, Process, ProcessId};
 use urscope_schema::call::Nanos;
+use urscope_schema::trace::chrome::write::{self, End, Line, Totals};
 use urscope_schema::trace::process_times::{FILE, ProcessTimes};
 use urscope_schema::trace::records::{Clock, Device, EntryPoint, Header, Hex, Rights};
-use urscope_schema::trace::write::{self, End, Line, Totals};
 use urscope_schema::trace::{Form, file_name};
 
 /// The time at which scenarios begin, in nanoseconds of the monotonic clock.

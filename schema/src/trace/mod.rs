@@ -1,19 +1,17 @@
 //! The trace, in two forms that Perfetto opens as they are: a Chrome trace with one JSON line per record, and a binary
 //! one.
 //!
-//! [`write`] makes lines without allocating, and [`read`] reads them back. [`fxt`] does both for the binary form.
-//! [`records`] are the records that are not calls. [`process_times`] describes a file beside the traces. `FORMAT.md` in
-//! this folder specifies the format. Nothing here opens a file.
+//! [`chrome`] and [`fxt`] write and read one form each. [`Record`] is what both have to say, [`packed`] has calls in few
+//! words, and [`records`] are the records that are not calls. [`process_times`] describes a file beside the traces.
+//! `FORMAT.md` in this folder specifies the format. Nothing here opens a file.
 
+pub mod chrome;
 mod file_names;
 pub mod fxt;
 pub mod packed;
 pub mod process_times;
-pub mod read;
 mod record;
 pub mod records;
-mod scan;
-pub mod write;
 
 pub use file_names::{UNFINISHED, file_name, other_name, writer_of};
 pub use record::{LINE_LIMIT, Record, Skipped, Why};

@@ -5,11 +5,11 @@ use std::io::BufReader;
 use proptest::prelude::*;
 use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Access, Enter, Executed, Exit, Nanos, Rows, SyncKind, Synchronization, Values};
-use urscope_schema::trace::read::Reader;
+use urscope_schema::trace::chrome::read::Reader;
+use urscope_schema::trace::chrome::write::{self, CLOSE, End, Line, Totals};
 use urscope_schema::trace::records::{
     Clock, Device, EntryPoint, Footer, Found, Header, Hex, Module, PythonFrame, Rights, Stack,
 };
-use urscope_schema::trace::write::{self, CLOSE, End, Line, Totals};
 use urscope_schema::trace::{Record, Skipped, Why};
 
 fn read(bytes: &[u8]) -> Vec<Result<Record, Skipped>> {

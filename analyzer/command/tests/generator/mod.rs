@@ -14,8 +14,8 @@ use clap::Parser;
 use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Enter, Exit, Nanos, Values};
 use urscope_schema::handle::fingerprint;
+use urscope_schema::trace::chrome::write::{End, Totals};
 use urscope_schema::trace::records::{Clock, EntryPoint, Header, Hex, Rights, Stack};
-use urscope_schema::trace::write::{self, End, Totals};
 use urscope_schema::trace::{FORMAT_VERSION, Form, file_name};
 
 use output::Output;

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 
 use urscope_schema::call::{Enter, Exit};
+use urscope_schema::trace::chrome::write::{self, End, Line};
 use urscope_schema::trace::fxt::{self, CHUNK, UNWRITTEN};
-use urscope_schema::trace::write::{self, End, Line};
 use urscope_schema::trace::{Form, records::Named};
 
 /// The number of bytes after the last record of a killed process.

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead as _, BufReader};
 
+use urscope_schema::trace::chrome::read::Reader;
 use urscope_schema::trace::fxt::{MAGIC, read::Strings};
-use urscope_schema::trace::read::Reader;
 use urscope_schema::trace::{Record, Skipped};
 use urscope_schema::{call::Nanos, packed::PackedCall};
 

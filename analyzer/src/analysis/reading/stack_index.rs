@@ -8,8 +8,8 @@ use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use urscope_schema::trace::chrome::read::Reader;
 use urscope_schema::trace::fxt::read::Strings;
-use urscope_schema::trace::read::Reader;
 use urscope_schema::trace::records::{Module, Stack};
 use urscope_schema::trace::{LINE_LIMIT, Record};
 

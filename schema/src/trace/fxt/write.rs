@@ -9,8 +9,8 @@
 use super::{ACCESSES, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, SYNCHRONIZATIONS, hole, kind, words_of};
 use crate::api::Function;
 use crate::call::{Enter, Executed, Exit, Nanos, Shape, Synchronization, Values};
+use crate::trace::chrome;
 use crate::trace::records::{Found, Named};
-use crate::trace::write;
 
 /// The most arguments of an event: the field of their number has 4 bits.
 pub const ARGUMENTS: u64 = 15;
@@ -191,15 +191,15 @@ pub fn record<R: Named>(record: &R) -> Option<Vec<u64>> {
     whole(|words| blob(*name, &text, words))
 }
 
-/// The footer, from its fields as JSON ([`End::args`](crate::trace::write::End::args)). Returns its first word.
+/// The footer, from its fields as JSON ([`End::args`](chrome::write::End::args)). Returns its first word.
 pub fn footer(fields: &str, to: &mut impl Sink) -> Option<u64> {
     blob(Name::Footer, fields, to)
 }
 
-/// The number of records that are lost so far, with the fields of [`gap`](write::gap). Returns its first
+/// The number of records that are lost so far, with the fields of [`gap`](chrome::write::gap). Returns its first
 /// word.
 pub fn gap(lost: u64, to: &mut impl Sink) -> Option<u64> {
-    blob(Name::Gap, std::str::from_utf8(&write::gap(lost)).ok()?, to)
+    blob(Name::Gap, std::str::from_utf8(&chrome::write::gap(lost)).ok()?, to)
 }
 
 fn blob(name: Name, text: &str, to: &mut impl Sink) -> Option<u64> {

@@ -10,7 +10,7 @@ use urscope_schema::api::Function;
 use urscope_schema::call::{Nanos, Values};
 use urscope_schema::trace::fxt::write::{self, Sink};
 use urscope_schema::trace::fxt::{HEAD, kind_of};
-use urscope_schema::trace::{Form, records::Header, write::End};
+use urscope_schema::trace::{Form, chrome::write::End, records::Header};
 
 use super::file::{self, Growth};
 use super::{ENTRY_POINTS, LOST, PROCESS_TRACE, ProcessTrace, count_lost, footer, pid};

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use urscope_schema::trace::write::{self, End, Line};
-use urscope_schema::trace::{Form, write::gap};
+use urscope_schema::trace::chrome::write::{self, End, Line};
+use urscope_schema::trace::{Form, chrome::write::gap};
 
 use super::file::{self, Growth};
 use super::{ENTRY_POINTS, LOST, count_lost, footer};

@@ -13,9 +13,9 @@ use std::{path::Path, sync::Arc};
 
 use urscope_schema::api::{Function, ResultCode, demand::Nulls};
 use urscope_schema::call::{Enter, Executed, Exit, Nanos, Synchronization, Values};
+use urscope_schema::trace::chrome::write::{self, End, Totals};
 use urscope_schema::trace::fxt;
 use urscope_schema::trace::records::{Device, EntryPoint, Exec, Found, Module, Named, Stack};
-use urscope_schema::trace::write::{self, End, Totals};
 
 use self::{binary::BinaryFile, chrome::ChromeFile, file::Growth};
 use super::{FindingSink, Layer, Verdict};

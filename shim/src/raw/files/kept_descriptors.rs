@@ -10,7 +10,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use urscope_schema::trace::write::MOST_KEPT;
+use urscope_schema::trace::chrome::write::MOST_KEPT;
 
 use super::plain_file;
 use crate::raw::errno;

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use urscope_schema::trace::write::{self, LOST_AT, LOST_DIGITS};
+use urscope_schema::trace::chrome::write::{self, LOST_AT, LOST_DIGITS};
 
 use crate::raw::files::{named_file::NamedFile, plain_file};
 use crate::raw::{errno, signals::sync};

@@ -7,7 +7,7 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt as _, path::Path, ptr::NonNull};
 
-use urscope_schema::trace::write::STEP;
+use urscope_schema::trace::chrome::write::STEP;
 
 use crate::raw::files::{named_file::NamedFile, plain_file};
 use crate::raw::signals::sync;

@@ -7,7 +7,7 @@ use std::path::Path;
 use urscope_rules::{Checker, End, Process, ProcessId, Rights, Tracker};
 use urscope_schema::call::Nanos;
 use urscope_schema::trace::Record;
-use urscope_schema::trace::read::Reader;
+use urscope_schema::trace::chrome::read::Reader;
 
 fn main() {
     let traces: Vec<String> = std::env::args().skip(1).collect();

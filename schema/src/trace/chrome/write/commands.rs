@@ -1,8 +1,8 @@
 //! The records of commands that are no calls.
 
-use super::super::NOTE;
 use super::Line;
 use crate::call::{Executed, Synchronization};
+use crate::trace::NOTE;
 
 impl Line {
     /// Writes what orders commands, or shows that some have completed, an instant on the thread.

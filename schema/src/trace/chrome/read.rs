@@ -10,10 +10,11 @@ use memchr::memchr;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::record::{LINE_LIMIT, Record, Skipped, Why, unfit};
-use super::{CALL, INNER, NOTE, scan};
+use super::scan;
 use crate::api::{Function, ResultCode};
 use crate::call::{Access, Enter, Executed, Exit, Nanos, Rows, SyncKind, Synchronization, Values};
+use crate::trace::record::{LINE_LIMIT, Record, Skipped, Why, unfit};
+use crate::trace::{CALL, INNER, NOTE};
 
 /// The memory that a reader keeps for the next line, in bytes.
 const LINE_KEPT: usize = 1 << 12;

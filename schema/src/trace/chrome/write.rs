@@ -9,10 +9,10 @@ mod commands;
 
 use serde_json::json;
 
-use super::records::{Clock, Footer, Found, Gap, Named};
-use super::{CALL, INNER, NOTE};
 use crate::api::Function;
 use crate::call::{Enter, Exit, Nanos, Shape, Values};
+use crate::trace::records::{Clock, Footer, Found, Gap, Named};
+use crate::trace::{CALL, INNER, NOTE};
 
 /// The longest call record in bytes: every field is present and has the largest value.
 pub const LINE: usize = 936;
@@ -40,7 +40,7 @@ impl Line {
         self.0.bytes()
     }
 
-    /// Writes the record of a call that begins; `base` is [`super::records::Clock::base_ns`].
+    /// Writes the record of a call that begins; `base` is [`Clock::base_ns`].
     #[inline]
     pub fn enter(&mut self, pid: u32, base: u64, enter: &Enter) {
         self.begin(pid, base, enter, CALL, "call");
@@ -134,7 +134,7 @@ impl Line {
 /// The footer and the closing bracket.
 ///
 /// It is formatted by hand, and not by serde like the header, because a process may end inside a signal handler, where
-/// nothing can be allocated. [`super::records::Footer`] describes its fields.
+/// nothing can be allocated. [`Footer`] describes its fields.
 pub struct End {
     text: Buffer<END_LENGTH>,
     /// Where its fields are, as one JSON object.
@@ -332,9 +332,10 @@ pub const CLOSE: &str = "\n]";
 
 #[cfg(test)]
 mod tests {
+    use super::super::read::parse_json;
     use super::*;
     use crate::api::{ResultCode, UNIFIED_RUNTIME};
-    use crate::trace::{Record, read::parse_json};
+    use crate::trace::Record;
 
     /// The text of a record, without its separator.
     fn text(write: impl FnOnce(&mut Line)) -> String {

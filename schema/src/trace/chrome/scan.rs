@@ -8,9 +8,8 @@ use memchr::memchr;
 
 use crate::api::{Function, ResultCode};
 use crate::call::{Nanos, Values};
+use crate::trace::Record;
 use crate::trace::packed::{PackedCall, Packing};
-
-use super::Record;
 
 /// Reads the record of a call, from `{` to `}`; `None` where the line does not have exactly the writer's form.
 pub(super) fn call(line: &[u8], base: u64) -> Option<Record> {
