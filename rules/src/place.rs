@@ -48,7 +48,7 @@ impl Place {
 
     /// Whether the call ends a context, or a reference to one.
     pub fn ends_context(&self) -> bool {
-        matches!(self.effect(), Some(Effect::Releases(Kind::Context) | Effect::Destroys(Kind::Context)))
+        matches!(self.effect(), Some(Effect::Releases(Kind::Context) | Effect::Resets(Kind::Context)))
     }
 
     /// How findings name what belongs to the interface of the call.

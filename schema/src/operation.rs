@@ -65,7 +65,7 @@ pub enum Operation {
     /// It enqueues commands whose accesses are not known.
     Submit,
     /// It executes a command on memory that has ended.
-    Execute(Executed),
+    Execute(LateAccess),
     /// It waits on the host for this event only.
     Wait(u64),
     /// It uses this event in another way.
@@ -219,7 +219,7 @@ pub struct Command {
 
 /// A command of a command list that is executed, on memory which has ended since the command was appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Executed {
+pub struct LateAccess {
     /// The address. The program has no memory of its own there.
     pub address: u64,
     /// Whether it writes there.
@@ -300,7 +300,7 @@ impl Operation {
                 Some(device) => Self::ReleasePrimary(device),
                 None => Self::Release(kind, named(kind, values)),
             },
-            Effect::Destroys(Kind::Context) => device().map_or(Self::Other, Self::ResetPrimary),
+            Effect::Resets(_) => device().map_or(Self::Other, Self::ResetPrimary),
             Effect::Closes(Kind::Usm) => Self::Close(free(function, values)),
             Effect::Destroys(kind) | Effect::Closes(kind) => Self::Destroy(kind, object()),
             Effect::Exports(kind) | Effect::MayExport(kind) => {
@@ -353,7 +353,7 @@ impl Operation {
                 };
                 let written = of(pointer(), ACCESSED).map(|address| (address, true));
                 match written.or_else(|| of(values.source(), SOURCE).map(|address| (address, false))) {
-                    Some((address, writes)) => Self::Execute(Executed { address, writes, appended: values.value() }),
+                    Some((address, writes)) => Self::Execute(LateAccess { address, writes, appended: values.value() }),
                     None => Self::Other,
                 }
             }

@@ -55,12 +55,12 @@ pub(crate) enum Begin {
     /// A layer has answered it, and it must not be passed on.
     Answered(ResultCode),
     /// It is passed on, and its return is for [`end`].
-    Recorded(Begun),
+    Recorded(Pending),
 }
 
 /// A recorded call that has not returned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun {
+pub(crate) struct Pending {
     hot: Hot,
     origin: Origin,
     /// Its number in the process; for an inner call, that of the outer one.
@@ -75,7 +75,7 @@ pub(crate) struct Begun {
     commands: commands::Seen,
 }
 
-impl Begun {
+impl Pending {
     /// Shows the layers that a C++ exception has left the call.
     pub(crate) fn left_by_exception(self, function: Function) {
         without_answers(function, self.origin, self.call, ResultCode::UNKNOWN);
@@ -190,7 +190,7 @@ pub(crate) fn begin<const KNOWN: bool>(
 ) -> Begin {
     fork::notice();
     let hot = knobs::hot();
-    let mut begun = Begun {
+    let mut begun = Pending {
         hot,
         origin,
         call: 0,
@@ -268,7 +268,7 @@ pub(crate) fn begin<const KNOWN: bool>(
 pub(crate) fn end<const KNOWN: bool>(
     function: Function,
     effect: Effect,
-    begun: Begun,
+    begun: Pending,
     inputs: &Inputs,
     result: ResultCode,
     answers: Option<&Values>,

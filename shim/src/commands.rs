@@ -18,7 +18,7 @@ use crate::event_filter::Recording;
 use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
 use crate::raw::args::{inputs::Inputs, inputs::NewQueue, reader::Reader};
 use crate::raw::{files::kept_descriptors, memory::host_memory, software_device, software_device::CommandObserver};
-use crate::{chain, device_errors, knobs, lists, lists::Access, synchronization};
+use crate::{chain, device_errors, knobs, lists, lists::ListedAccess, synchronization};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.
@@ -141,7 +141,7 @@ fn note_end(effect: Effect, pointer: u64, size: Option<u64>) {
 /// does.
 #[inline(always)]
 fn ends_contents(function: Function, effect: Effect) -> bool {
-    matches!(effect, Effect::Destroys(Kind::Context) | Effect::Releases(Kind::Context))
+    matches!(effect, Effect::Resets(Kind::Context) | Effect::Releases(Kind::Context))
         && function.interface().promises(Promise::ContextsOwnMemory)
 }
 
@@ -163,7 +163,7 @@ fn not_of_host(pointer: Option<u64>, source: Option<u64>) -> Option<u64> {
 
 /// An access of a command in the lists that a call executes to memory that has ended since.
 #[inline]
-pub(crate) fn executed_after_end(inputs: &Inputs) -> Option<Access> {
+pub(crate) fn executed_after_end(inputs: &Inputs) -> Option<ListedAccess> {
     let is_over = |address| ENDED_RANGES.around(address).is_some() && host_memory::is_not_host_memory(address);
     if ENDED_RANGES.is_unused() { None } else { lists::find(&inputs.lists(), is_over) }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, ResultCode};
 use urscope_schema::{call::Values, handle::Kind};
 
-use crate::lists::Access;
+use crate::lists::ListedAccess;
 use crate::{
     commands,
     raw::{
@@ -41,7 +41,7 @@ pub(crate) enum Recording {
     /// The call is recorded as a launch whose pointers are not known.
     UnknownLaunch,
     /// The call is recorded because it executes this access of a command list, to memory that has ended.
-    Execution(Access),
+    Execution(ListedAccess),
 }
 
 impl Recording {

@@ -19,7 +19,7 @@ struct Entry {
 
 /// An address that a command in a list accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Access {
+pub(crate) struct ListedAccess {
     pub(crate) address: u64,
     /// Whether the command writes there.
     pub(crate) writes: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Access {
     pub(crate) appended: u64,
 }
 
-impl Access {
+impl ListedAccess {
     /// Adds it to the arguments of the call that executes it.
     pub(crate) fn enter(self, values: &mut Values) {
         let (address, flag) = if self.writes {
@@ -56,12 +56,12 @@ pub(crate) fn note(list: usize, call: u64, [written, read]: [Option<u64>; 2]) {
             && SHARED_RANGES.may_have(address)
             && ENDED_RANGES.around(address).is_none()
         {
-            add(list, Access { address, writes, appended: call });
+            add(list, ListedAccess { address, writes, appended: call });
         }
     }
 }
 
-fn add(list: usize, access: Access) {
+fn add(list: usize, access: ListedAccess) {
     let place = ADDED.fetch_add(1, Ordering::Relaxed) % ENTRIES.len();
     let Some(entry) = ENTRIES.get(place) else { return };
     entry.list.store(0, Ordering::Relaxed);
@@ -88,7 +88,10 @@ fn forget(of: impl Fn(&Entry) -> bool) {
 }
 
 /// The first access of commands in these lists to an address that is `wanted`.
-pub(crate) fn find(lists: &(impl Iterator<Item = usize> + Clone), wanted: impl Fn(u64) -> bool) -> Option<Access> {
+pub(crate) fn find(
+    lists: &(impl Iterator<Item = usize> + Clone),
+    wanted: impl Fn(u64) -> bool,
+) -> Option<ListedAccess> {
     ENTRIES.iter().find_map(|entry| {
         let list = entry.list.load(Ordering::Acquire);
         let address = entry.address.load(Ordering::Acquire);
@@ -98,7 +101,7 @@ pub(crate) fn find(lists: &(impl Iterator<Item = usize> + Clone), wanted: impl F
         let appended = entry.appended.load(Ordering::Acquire);
         // Another thread may have replaced it meanwhile.
         let is_same = entry.list.load(Ordering::Acquire) == list && entry.address.load(Ordering::Acquire) == address;
-        is_same.then_some(Access { address, writes: appended & 1 != 0, appended: appended >> 1 })
+        is_same.then_some(ListedAccess { address, writes: appended & 1 != 0, appended: appended >> 1 })
     })
 }
 
@@ -109,7 +112,7 @@ mod tests {
     /// One test, because a process has one such state.
     #[test]
     fn the_latest_commands_of_a_list_are_known_until_it_is_cleared() {
-        let access = |address, appended| Access { address, writes: address % 2 == 0, appended };
+        let access = |address, appended| ListedAccess { address, writes: address % 2 == 0, appended };
         let at = |lists: &'static [usize], address| find(&lists.iter().copied(), |it| it == address);
         add(0x10, access(100, 1));
         add(0x20, access(101, 2));

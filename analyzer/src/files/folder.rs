@@ -25,7 +25,7 @@ const STICKY: u32 = 0o1000;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum WriteMode {
     /// Behind what is there.
     Append,
     /// Anywhere, and it is read, too.
@@ -140,10 +140,10 @@ impl Folder {
 
     /// Opens a file whose name urscope chose for writing, and makes it if it does not exist. Only this user and root
     /// can have written it, and nobody else can read what is written.
-    pub fn own_file(&self, name: &str, access: Access) -> io::Result<File> {
+    pub fn own_file(&self, name: &str, access: WriteMode) -> io::Result<File> {
         let flags = match access {
-            Access::Append => OFlags::WRONLY | OFlags::APPEND,
-            Access::Change => OFlags::RDWR,
+            WriteMode::Append => OFlags::WRONLY | OFlags::APPEND,
+            WriteMode::Change => OFlags::RDWR,
         };
         self.file(name, flags | OFlags::CREATE, |owner| owners().have(owner))
     }
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(mode(folder.path()), 0o700);
         assert_eq!(mode(&outer.path().join("a")), 0o700);
         for part in ["one", "two"] {
-            folder.own_file("file", Access::Append).unwrap().write_all(part.as_bytes()).unwrap();
+            folder.own_file("file", WriteMode::Append).unwrap().write_all(part.as_bytes()).unwrap();
         }
         assert_eq!(mode(&folder.path().join("file")), 0o600);
         let mut text = String::new();
@@ -269,7 +269,7 @@ mod tests {
         fs::create_dir(path("directory")).unwrap();
         let _socket = UnixListener::bind(path("socket")).unwrap();
         for name in ["hard link", "link", "dangling link", "pipe", "directory", "socket"] {
-            for access in [Access::Append, Access::Change] {
+            for access in [WriteMode::Append, WriteMode::Change] {
                 assert!(folder.own_file(name, access).is_err(), "{name} {access:?}");
             }
             assert!(folder.file_of(name, |_| true).is_err(), "{name}");
@@ -293,7 +293,7 @@ mod tests {
         assert!(!folder.is_in_place());
         fs::create_dir(folder.path()).unwrap();
         assert!(!folder.is_in_place());
-        folder.own_file("file", Access::Append).unwrap();
+        folder.own_file("file", WriteMode::Append).unwrap();
         assert!(outer.path().join("there/file").is_file());
         assert!(folder.by_descriptor().join("file").is_file());
     }

@@ -20,7 +20,7 @@ use std::{io, path::Path, sync::OnceLock, time::Duration};
 use rustix::fs::{FileType, Mode, OFlags, Stat, openat, stat};
 use urscope_schema::host::owners::{Owners, SYSTEM};
 
-pub use folder::{Access, Folder};
+pub use folder::{Folder, WriteMode};
 pub use named::{bounded, create, open, open_of, read};
 
 /// How long the other end of a pipe is waited for.

@@ -127,7 +127,9 @@ impl FinishedCall<'_> {
             Effect::Opens(_) | Effect::Allocates(_) | Effect::Creates(_) => {
                 self.of.filter(|_| self.to.is_some()).map(Arrow::To)
             }
-            Effect::Closes(_) | Effect::Releases(_) | Effect::Destroys(_) => self.ended.first().copied().map(Arrow::To),
+            Effect::Closes(_) | Effect::Releases(_) | Effect::Destroys(_) | Effect::Resets(_) => {
+                self.ended.first().copied().map(Arrow::To)
+            }
             _ => None,
         }
     }

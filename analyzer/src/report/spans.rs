@@ -182,6 +182,7 @@ fn done(function: Function) -> &'static str {
         Effect::Maps(_) => "mapped",
         Effect::Frees(_) | Effect::FreesLater(_) => "freed",
         Effect::Destroys(_) => "destroyed",
+        Effect::Resets(_) => "reset",
         Effect::Releases(_) => "released",
         Effect::Puts(_) => "put",
         Effect::Closes(_) => "closed",

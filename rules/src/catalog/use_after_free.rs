@@ -1,10 +1,11 @@
 //! # What it does
 //!
 //! Reports handle data that is opened, in this process or another one, after its memory was freed. If the addresses
-//! have been allocated again, it is a [`stale-handle`](#stale-handle). Reports also a command (a copy, a fill, a
-//! prefetch or a kernel) that is enqueued, or executed in a command list, for exported memory which this process has
-//! freed, or that is enqueued for a mapping of memory which its owner has freed; and in CUDA each use of an opened
-//! event that the process which made it has destroyed.
+//! have been allocated again, it is a [`stale-handle`](#stale-handle).
+//!
+//! Reports also a command (a copy, a fill, a prefetch or a kernel) that is enqueued, or executed in a command list, for
+//! exported memory which this process has freed. So is one that is enqueued for a mapping of memory which its owner has
+//! freed. In CUDA, each use of an opened event is reported that the process which made it has destroyed.
 //!
 //! That an owner frees what is open elsewhere is reported as [`freed-while-open`](#freed-while-open), also if no
 //! command follows. Level Zero promises that the memory stays until all have closed it, so commands on it are right

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use urscope_schema::api::{Effect, Promise};
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::operation::{Begun, Command, Create, Executed, Export, Free, Open, Operation, Requested};
+use urscope_schema::operation::{Begun, Command, Create, Export, Free, LateAccess, Open, Operation, Requested};
 
 use super::fact::{
     DeadAccess, Ending, Exporting, Fact, FactConsumer, ForeignUse, InUse, KindMismatch, Opening, OutdatedUse, PastEnd,
@@ -249,8 +249,8 @@ impl Tracker {
 }
 
 /// The access of a command whose list is executed, if its memory has ended since it was appended.
-fn dead_at_execution(state: &ProcessState, executed: &Executed) -> Option<DeadAccess> {
-    let Executed { address, writes, appended } = *executed;
+fn dead_at_execution(state: &ProcessState, executed: &LateAccess) -> Option<DeadAccess> {
+    let LateAccess { address, writes, appended } = *executed;
     let is_it = |command: &&records::Command| command.place.call.map(NonZeroU64::get) == appended;
     let appended = state.commands.iter().rev().find(is_it).map(|command| command.place);
     let used = state.ended_at(address)?;

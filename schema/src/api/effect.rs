@@ -38,6 +38,8 @@ effects! {
     Releases,
     /// It ends the object.
     Destroys,
+    /// It ends all that belongs to the object, which itself stays.
+    Resets,
     /// It gets handle data for the object.
     Exports,
     /// It exports a descriptor of the object if its structure asks for one, and shares nothing otherwise.

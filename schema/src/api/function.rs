@@ -56,7 +56,7 @@ macro_rules! tables {
 hooked_tables!(tables);
 
 impl Table {
-    /// The number of slots in API version 1.`minor` of a driver; 0 for a table of an adapter, which has its own length.
+    /// The number of slots in API version 1.`minor` of a driver of Level Zero; 0 for other tables.
     pub fn slots(self, minor: u32) -> usize {
         self.lengths().iter().rfind(|(since, _)| *since <= minor).map_or(0, |(_, slots)| *slots)
     }
@@ -69,7 +69,7 @@ impl Table {
 
 macro_rules! functions {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident $(, $twin:ident)?;)*) => {
-        /// A hooked function of Unified Runtime or of Level Zero. Its number is that of its row.
+        /// A hooked function of one of the interfaces. Its number is that of its row.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(non_camel_case_types, reason = "the names are those of the C functions")]
         #[repr(u16)]

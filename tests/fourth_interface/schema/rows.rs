@@ -45,7 +45,7 @@ macro_rules! hip_functions {
             /// Makes a stream launch a kernel, the sizes of whose arguments nothing tells.
             fn hipLaunchKernel(function: Unseen, blocks: Dim3, threads: Dim3, arguments: Unseen, shared: Unseen, stream: Stream) in Hip[16] Launches Usm;
             /// Ends all that belongs to the current device.
-            fn hipDeviceReset() in Hip[17] Destroys Context;
+            fn hipDeviceReset() in Hip[17] Resets Context;
         }
     };
 }

@@ -15,7 +15,7 @@ use std::{os::unix::ffi::OsStrExt as _, process, thread};
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
 use urscope_analyzer::analysis::{Limit, LimitCause, is_running};
-use urscope_analyzer::files::{Access, Folder};
+use urscope_analyzer::files::{Folder, WriteMode};
 use urscope_schema::{host::launcher, trace::process_times::ProcessTimes};
 
 use super::descendants::{Stat, stat};
@@ -198,7 +198,7 @@ impl Ranks {
 
     /// Opens the file, and waits until no other rank has it.
     fn locked(&self) -> io::Result<File> {
-        let file = self.folder.own_file(&self.name, Access::Change)?;
+        let file = self.folder.own_file(&self.name, WriteMode::Change)?;
         let began = Instant::now();
         loop {
             match file.try_lock() {

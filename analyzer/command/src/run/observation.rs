@@ -7,7 +7,7 @@
 use std::{fs::File, io::Write as _};
 
 use urscope_analyzer::analysis::{boot_id, pid_namespace};
-use urscope_analyzer::files::{Access, Folder};
+use urscope_analyzer::files::{Folder, WriteMode};
 use urscope_schema::trace::process_times::{FILE, ProcessTimes};
 
 use super::book::Key;
@@ -109,7 +109,7 @@ impl Written {
 
     fn open(&mut self) -> Option<&mut File> {
         if self.file.is_none() && !self.said {
-            match self.folder.own_file(FILE, Access::Append) {
+            match self.folder.own_file(FILE, WriteMode::Append) {
                 Ok(file) => self.file = Some(file),
                 Err(error) => {
                     self.said = true;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io, io::Write as _, os::unix::ffi::OsStrExt as _, process};
 
 use urscope_analyzer::analysis::{boot_id, is_running, pid_namespace};
-use urscope_analyzer::files::{Access, Folder};
+use urscope_analyzer::files::{Folder, WriteMode};
 use urscope_schema::handle::fingerprint;
 
 use super::descendants::stat;
@@ -65,7 +65,7 @@ impl TemporaryInstall {
         let folder = self.folder()?;
         let path = folder.path().join(PAGE);
         let text = format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url={address}\">\n");
-        let written = folder.own_file(PAGE, Access::Append).and_then(|mut file| file.write_all(text.as_bytes()));
+        let written = folder.own_file(PAGE, WriteMode::Append).and_then(|mut file| file.write_all(text.as_bytes()));
         written.map(|()| path.clone()).map_err(|error| unusable(&path, &error))
     }
 

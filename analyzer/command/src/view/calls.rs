@@ -1,6 +1,6 @@
 //! The table of the calls of a run: small enough to keep in memory, and fast to search.
 
-use super::chunks::Chunks;
+use super::shared_list::SharedList;
 use urscope_analyzer::lifetimes::FinishedCall;
 use urscope_analyzer::questions::Searched;
 use urscope_schema::api::{Function, ResultCode};
@@ -101,7 +101,7 @@ impl Searched for Row {
 #[derive(Clone, Debug)]
 pub(super) struct CallTable {
     /// The calls that are kept, in the order in which they began.
-    pub(super) rows: Chunks<Row>,
+    pub(super) rows: SharedList<Row>,
     /// The number of all calls, including those that are not kept.
     pub(super) total: u64,
     most: usize,
@@ -110,7 +110,7 @@ pub(super) struct CallTable {
 impl CallTable {
     /// A table that keeps at most that many calls.
     pub(super) fn of(most: usize) -> Self {
-        Self { rows: Chunks::default(), total: 0, most }
+        Self { rows: SharedList::default(), total: 0, most }
     }
 
     /// Adds a call if the table is not full.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::chunks::Chunks;
+use super::shared_list::SharedList;
 use urscope_analyzer::analysis::{CallSite, CallSites, FoundFinding, Location, Occurrence};
 use urscope_analyzer::lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex};
 use urscope_schema::trace::records::Hex;
@@ -45,7 +45,7 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(super) struct LifetimeTable {
     /// In the order in which they began.
-    entries: Chunks<Entry>,
+    entries: SharedList<Entry>,
     /// The number of all lifetimes, including those that are not kept.
     pub(super) total: u64,
     kinds: Vec<&'static str>,
@@ -159,7 +159,7 @@ impl LifetimeTable {
     /// A table that keeps at most that many lifetimes.
     pub(super) fn of(most: usize) -> Self {
         let (kinds, how, of_memory) = (Vec::new(), Vec::new(), HashMap::new());
-        Self { entries: Chunks::default(), total: 0, kinds, how, of_memory, most }
+        Self { entries: SharedList::default(), total: 0, kinds, how, of_memory, most }
     }
 
     /// Adds a lifetime if the table is not full.

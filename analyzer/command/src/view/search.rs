@@ -9,7 +9,7 @@ use urscope_analyzer::questions::{CallFilter, Searched as _, word};
 use urscope_schema::api::{Function, ResultCode};
 
 use super::calls::{CallTable, Row};
-use super::{answers::Refusal, chunks::Chunks};
+use super::{answers::Refusal, shared_list::SharedList};
 
 /// The default number of rows of a page.
 const PAGE: usize = 200;
@@ -152,7 +152,7 @@ impl Wanted {
     /// call site of a row.
     pub(super) fn find(
         &self,
-        rows: &Chunks<Row>,
+        rows: &SharedList<Row>,
         processes: &[ProcessSummary],
         mut site: impl FnMut(&Row) -> Option<Arc<CallSite>>,
     ) -> Result<Vec<u32>, Refusal> {
@@ -182,7 +182,7 @@ impl Wanted {
         Ok(found)
     }
 
-    fn put_in_order(&self, rows: &Chunks<Row>, found: &mut [u32]) {
+    fn put_in_order(&self, rows: &SharedList<Row>, found: &mut [u32]) {
         let ranks = {
             let mut names: Vec<_> = Function::ALL.iter().enumerate().collect();
             names.sort_by_key(|(_, function)| function.name());

@@ -33,7 +33,7 @@ type Found = Result<Record, Skipped>;
 pub(crate) struct ChunkReader {
     source: Source,
     strings: Strings,
-    lanes: Vec<Lane>,
+    lanes: Vec<LaneReader>,
     numbers: HashMap<u32, usize>,
     /// The lanes that have a next record, by its key.
     queue: BinaryHeap<Reverse<(Key, usize)>>,
@@ -54,7 +54,7 @@ pub(crate) struct ChunkReader {
 
 /// The chunks of one writer.
 #[derive(Default)]
-struct Lane {
+struct LaneReader {
     /// The chunks that follow the present one, by their number in the file.
     chunks: VecDeque<u32>,
     present: Option<u32>,
@@ -155,7 +155,7 @@ impl ChunkReader {
                 if lane == new {
                     // Most files have one, and a run may have very many files.
                     self.lanes.reserve_exact(new.max(1));
-                    self.lanes.push(Lane::default());
+                    self.lanes.push(LaneReader::default());
                     self.idle.push(lane);
                 }
                 if let Some(lane) = self.lanes.get_mut(lane) {
@@ -353,7 +353,7 @@ impl ChunkReader {
         let mut rest = Self {
             source,
             strings: self.strings.clone(),
-            lanes: self.lanes.iter().map(Lane::remainder).collect(),
+            lanes: self.lanes.iter().map(LaneReader::remainder).collect(),
             numbers: self.numbers.clone(),
             queue: self.queue.clone(),
             idle: self.idle.clone(),
@@ -365,7 +365,7 @@ impl ChunkReader {
     }
 }
 
-impl Lane {
+impl LaneReader {
     /// Finds the next record in the words that are in memory. In a file that is still being written, it stops where a
     /// record may still appear.
     fn decode(&mut self, strings: &mut Strings, growing: bool) {

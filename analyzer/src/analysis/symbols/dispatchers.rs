@@ -189,6 +189,7 @@ fn begins(function: Function) -> Option<bool> {
         Effect::Frees(_)
         | Effect::FreesLater(_)
         | Effect::Destroys(_)
+        | Effect::Resets(_)
         | Effect::Releases(_)
         | Effect::Puts(_)
         | Effect::Closes(_)

@@ -13,7 +13,8 @@
 //! | step | meaning |
 //! |---|---|
 //! | `context c`, `retain c`, `release c` | a context is created, retained, released |
-//! | `alloc p 4096`, `free p` | USM: of the device, or `as host` or `as shared`; `from POOL`; `queued`, and then perhaps `waits` for events |
+//! | `alloc p 4096`, `free p` | USM of the device, or `as host` or `as shared`, perhaps `from POOL` |
+//! | `alloc p 4096 queued`, `free p queued` | the same by a command of a queue, which perhaps `waits` for events |
 //! | `pool q`, `retain-pool q`, `release-pool q` | a USM pool |
 //! | `get p -> h`, `put h` | handle data in the producer; without `-> h` the adapter returns success and no result |
 //! | `open h -> m`, `close m` | a mapping in the consumer; `-> m` may likewise be left out |
@@ -25,23 +26,31 @@
 //! | `wait e` | a wait on the host for an event |
 //! | `copy m sized 64` | a queue copies to that memory |
 //! | `graph g` | a queue executes a graph of CUDA, whose commands are not known |
-//! | `write m seed 7`, `compare m seed 7`, `signal e` | bytes are written, and the same are found; an event is signalled. The host waits, and there is no record |
-//! | `ran p writes 64 since 3` | the device has executed the latest copy of the process, which began 3 steps ago and wrote, or `reads`, `may-read` or `may-write`, memory that all call so; behind it may stand `+ NUMBER`, and `rows NUMBER NUMBER` with the pitch |
-//! | `host-waits` | the host waits for all commands of the process, or those `of` a queue, or in front of an event (`for e`) |
+//! | `write m seed 7`, `compare m seed 7` | bytes are written, and the same found; the host waits, without a record |
+//! | `signal e` | an event is signalled; the host waits, without a record |
+//! | `ran p writes 64 since 3` | the device has executed the latest copy of the process (see below) |
+//! | `host-waits` | the host waits for all commands of the process, those `of q`, or those in front of `e` (`for e`) |
 //! | `may-know` | the host may know that they have completed, likewise |
 //! | `signals for e of q`, `awaits for e of q` | a queue signals an event, or waits for it |
 //! | `not-followed` | a kernel is enqueued in some queue, or in that one (`of q`) |
 //! | `in-order`, `out-of-order` | the queue (`of q`) is new, and its commands are executed so |
 //! | `fork child` | a process begins as a copy of this one |
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
-//! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
-//! | `device d 0 Name_of_it` | the device has that index, or none with `-`, and that name, in which `_` stands for a space |
+//! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2` | what the kernel lets the process do, before all else |
+//! | `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | likewise |
+//! | `device d 0 Name_of_it` | the device has that index, or none with `-`, and that name, with `_` for a space |
 //! | `descriptors 20` | so many descriptors are open |
 //! | `keeps d` | the process, which is about to end, has the descriptor that the latest get of CUDA named so returned |
-//! | `exit`, `exec`, `killed`, `running`, `incomplete` | the process ends, with `exec` as another program; where it is incomplete, one record is lost. It is killed some time after its last call |
+//! | `exit`, `exec`, `killed`, `running`, `incomplete` | how the process ends (see below) |
 //! | `exec next` | the same, and the other program is a process of its own name |
 //! | `seen`, `gone` | somebody sees from outside that the process runs, or that it is not there any more |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
+//!
+//! `ran`: the copy began so many steps ago, and wrote so many bytes of memory that all processes call so, or it `reads`
+//! them, `may-read` or `may-write` them. Behind it may stand `+ NUMBER`, and `rows NUMBER NUMBER` with the pitch.
+//!
+//! A process that is `killed` is so some time after its last call. After `exec` it is another program. Of one that is
+//! `incomplete`, one record is lost.
 //!
 //! `null` is the name of no object. A name is an address: named again as a result, the same address comes again. Handle
 //! data that nobody got are a copy of others where they are put, and wrong bytes where they are opened; `zeros` are

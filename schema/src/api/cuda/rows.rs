@@ -29,9 +29,9 @@ macro_rules! cu_functions {
             /// Releases a reference to the primary context of a device; the last one ends it.
             fn cuDevicePrimaryCtxRelease_v2(device: Ordinal) in Cuda[6] Releases Context;
             /// Ends all that belongs to the primary context of a device, in programs of before CUDA 11.
-            fn cuDevicePrimaryCtxReset(device: Ordinal) in Cuda[7] Destroys Context;
+            fn cuDevicePrimaryCtxReset(device: Ordinal) in Cuda[7] Resets Context;
             /// Ends all that belongs to the primary context of a device.
-            fn cuDevicePrimaryCtxReset_v2(device: Ordinal) in Cuda[8] Destroys Context;
+            fn cuDevicePrimaryCtxReset_v2(device: Ordinal) in Cuda[8] Resets Context;
             /// Allocates memory in the current context.
             fn cuMemAlloc_v2(pointer: OutPointer, size: Length) in Cuda[9] Allocates Usm;
             /// Allocates rows of memory.

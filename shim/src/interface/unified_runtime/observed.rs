@@ -7,7 +7,7 @@ use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::Values;
 
 use super::structures::Structures;
-use crate::call::{self, Begin, Begun, Origin};
+use crate::call::{self, Begin, Origin, Pending};
 use crate::raw::args::{observed::Parameters, out_params::ObservedOutParams};
 
 /// A call that has begun.
@@ -15,7 +15,7 @@ use crate::raw::args::{observed::Parameters, out_params::ObservedOutParams};
 pub(super) struct Observed {
     function: Function,
     /// `None` if it is not recorded.
-    begun: Option<Begun>,
+    begun: Option<Pending>,
     out_params: ObservedOutParams,
 }
 

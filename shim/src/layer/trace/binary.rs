@@ -15,7 +15,7 @@ use urscope_schema::trace::{Form, chrome::write::End, records::Header};
 use super::file::{self, Growth};
 use super::{ENTRY_POINTS, LOST, PROCESS_TRACE, ProcessTrace, count_lost, footer, pid};
 use crate::raw::trace_file::chunks::call_words::CallWords;
-use crate::raw::trace_file::chunks::{self, Appended, Chunks, Record, Short};
+use crate::raw::trace_file::chunks::{self, Appendable, Appended, Chunks, Short};
 use crate::raw::{processes::process, signals::interruptions, threads::thread};
 
 /// Appends a record of the call with this number, which `make` makes; 0 for one that says nothing to the next record.
@@ -34,7 +34,7 @@ struct ThreadNameRecord<'a> {
     name: &'a str,
 }
 
-impl Record for ThreadNameRecord<'_> {
+impl Appendable for ThreadNameRecord<'_> {
     fn words(&self, to: &mut impl Sink) -> Option<u64> {
         Some(write::thread_name(self.pid, thread::id(), self.name, to))
     }
@@ -43,7 +43,7 @@ impl Record for ThreadNameRecord<'_> {
 /// A footer, with its fields as JSON.
 struct FooterRecord<'a>(&'a str);
 
-impl Record for FooterRecord<'_> {
+impl Appendable for FooterRecord<'_> {
     fn words(&self, to: &mut impl Sink) -> Option<u64> {
         write::footer(self.0, to)
     }
@@ -52,7 +52,7 @@ impl Record for FooterRecord<'_> {
 /// The number of records that are lost so far.
 struct GapRecord;
 
-impl Record for GapRecord {
+impl Appendable for GapRecord {
     fn words(&self, to: &mut impl Sink) -> Option<u64> {
         write::gap(LOST.get(), to)
     }

@@ -14,7 +14,7 @@ use std::{fs::File, io, ops::Range, path::Path};
 use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, UNWRITTEN, write};
 
 use self::append::append_all;
-pub use self::append::{Appended, Record, Short, append, append_call, append_with};
+pub use self::append::{Appendable, Appended, Short, append, append_call, append_with};
 pub(crate) use self::lane::Lane;
 use self::lane::{EPOCH, Position};
 use self::pieces::Pieces;

@@ -28,7 +28,7 @@ impl write::Sink for Words {
 }
 
 /// A record that [`append_with`] can store.
-pub trait Record {
+pub trait Appendable {
     /// Passes the words after the first one to `to`, and returns the first one, which contains the length; `None` for a
     /// record that cannot be written. Must do the same each time.
     fn words(&self, to: &mut impl write::Sink) -> Option<u64>;
@@ -57,7 +57,7 @@ pub enum Appended {
 }
 
 /// Appends a record to this thread's chunk.
-pub fn append_with(record: &impl Record) -> Appended {
+pub fn append_with(record: &impl Appendable) -> Appended {
     let lane = Lane::own();
     loop {
         if let Some(appended) = append_at(lane, lane.next.get(), record, |_| ()) {
@@ -116,7 +116,7 @@ fn repeat<'w>(words: &[u64], base: &[u64], to: &'w mut CallWords) -> Option<&'w 
 /// Appends a record at `next`, and passes its end to `note` unless this has interrupted another record; `None` if a
 /// handler has appended one there.
 #[inline]
-fn append_at(lane: &Lane, next: usize, record: &impl Record, note: impl FnOnce(usize)) -> Option<Appended> {
+fn append_at(lane: &Lane, next: usize, record: &impl Appendable, note: impl FnOnce(usize)) -> Option<Appended> {
     let outer = lane.writes.get();
     let Some(first) = record.words(&mut write::Measure) else { return Some(Appended::Never) };
     let end = next.wrapping_add(write::length(first) * WORD);
@@ -143,7 +143,7 @@ fn append_at(lane: &Lane, next: usize, record: &impl Record, note: impl FnOnce(u
 
 struct Encoded<'a>(&'a [u64]);
 
-impl Record for Encoded<'_> {
+impl Appendable for Encoded<'_> {
     #[inline]
     fn words(&self, to: &mut impl write::Sink) -> Option<u64> {
         let (first, rest) = self.0.split_first()?;

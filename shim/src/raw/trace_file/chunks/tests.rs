@@ -1,4 +1,4 @@
-use urscope_schema::trace::Record as Read;
+use urscope_schema::trace::Record;
 use urscope_schema::trace::fxt::hole;
 use urscope_schema::trace::fxt::read::{Before, Item, Strings, next};
 
@@ -63,11 +63,11 @@ fn every_record_of_every_thread_is_in_the_file_whole() {
     let mut counts = vec![0_u32; RECORDS as usize];
     for item in contents.iter().flat_map(|(_, items)| items) {
         match item {
-            Item::Record(Read::ThreadName(number, name)) => {
+            Item::Record(Record::ThreadName(number, name)) => {
                 assert_eq!(name.len(), *number as usize % 50);
                 counts[*number as usize] += 1;
             }
-            item => assert_eq!(*item, Item::Record(Read::ProcessName("app".into()))),
+            item => assert_eq!(*item, Item::Record(Record::ProcessName("app".into()))),
         }
     }
     assert!(counts.iter().all(|count| *count == THREADS));

@@ -10,20 +10,20 @@ const LONGEST: usize = 4096;
 
 /// Entries, sorted by a key.
 #[derive(Clone, Debug)]
-pub(super) struct Chunks<T> {
+pub(super) struct SharedList<T> {
     parts: Vec<Arc<Vec<T>>>,
     /// The index of the first entry of each chunk.
     starts: Vec<usize>,
     length: usize,
 }
 
-impl<T> Default for Chunks<T> {
+impl<T> Default for SharedList<T> {
     fn default() -> Self {
         Self { parts: Vec::new(), starts: Vec::new(), length: 0 }
     }
 }
 
-impl<T: Clone> Chunks<T> {
+impl<T: Clone> SharedList<T> {
     pub(super) fn len(&self) -> usize {
         self.length
     }
@@ -91,7 +91,7 @@ mod tests {
 
         #[test]
         fn it_behaves_like_a_sorted_list(steps in prop::collection::vec(0..50_u32, 9000..12_000)) {
-            let (mut list, mut plain): (Chunks<(u32, usize)>, Vec<_>) = (Chunks::default(), Vec::new());
+            let (mut list, mut plain): (SharedList<(u32, usize)>, Vec<_>) = (SharedList::default(), Vec::new());
             let mut copies = Vec::new();
             for (number, step) in steps.iter().enumerate() {
                 // Nearly in order, as calls arrive.
