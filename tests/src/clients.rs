@@ -90,7 +90,9 @@ impl Client {
 pub fn dies_of_its_instructions(outcome: &Outcome) -> Option<String> {
     let report = outcome.report();
     let told = report.reason().unwrap_or_default();
-    let is_told = report.verdict() == "not-judged" && (told.contains("died of SIGILL before") || !tells_every_signal());
+    // It may have made calls before.
+    let is_incomplete = ["not-judged", "partly-judged"].contains(&report.verdict());
+    let is_told = is_incomplete && (told.contains("died of SIGILL") || !tells_every_signal());
     (!is_told || outcome.code == 0)
         .then(|| format!("it ended with {}, and was judged {}: {told}", outcome.code, report.verdict()))
 }
