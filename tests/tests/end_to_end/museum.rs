@@ -19,7 +19,7 @@ pub(crate) struct Exhibit {
 }
 
 #[rustfmt::skip]
-pub(crate) const EXHIBITS: [Exhibit; 17] = [
+pub(crate) const EXHIBITS: [Exhibit; 23] = [
     Exhibit { program: "museum_mpich_7977", found: "error closed-while-in-use", at: "void evict()", printed: ["the second slice is x", "the second slice is a"] },
     Exhibit { program: "museum_mpich_7302", found: "error stale-handle", at: "= opened(ze,", printed: ["the second message is a", "the second message is b"] },
     Exhibit { program: "museum_mpich_7329", found: "error put-after-free", at: "if (!is_fixed()) ze.put(handle)", printed: ["the second message is b"; 2] },
@@ -36,12 +36,26 @@ pub(crate) const EXHIBITS: [Exhibit; 17] = [
     Exhibit { program: "museum_nccl_842", found: "error altered-handle", at: "= cuIpcOpenMemHandle(", printed: ["the open returned 1", "the message is a"] },
     Exhibit { program: "museum_pytorch_149187", found: "note get-without-open", at: "check(cuIpcGetMemHandle(&handle", printed: ["tensors that are never freed: 19", "tensors that are never freed: 0"] },
     Exhibit { program: "museum_pytorch_114534", found: "error stale-handle", at: "check(cuIpcOpenMemHandle(", printed: ["the tensors are b b", "the tensors are a b"] },
+    Exhibit { program: "museum_ms_swift_10204", found: "error race", at: "check(cuMemsetD8(bucket, 'b'", printed: ["both workers have a bucket"; 2] },
+    Exhibit { program: "museum_ms_swift_10204_sycl", found: "error race", at: "gpu.queue.memset(bucket, 'b'", printed: ["both workers have a bucket"; 2] },
+    Exhibit { program: "museum_bifrost_138", found: "error race", at: "check(cuMemcpyDtoH(frame", printed: ["all slots were read"; 2] },
+    Exhibit { program: "museum_bifrost_138_sycl", found: "error race", at: "gpu.read(ring", printed: ["all slots were read"; 2] },
+    Exhibit { program: "museum_ghex_220", found: "error race", at: "check(cuMemcpyDtoH(received", printed: ["the borders were exchanged"; 2] },
+    Exhibit { program: "museum_ghex_220_sycl", found: "error race", at: "other.memcpy(received", printed: ["the borders were exchanged"; 2] },
     // The end of a process is no call.
     Exhibit { program: "museum_compute_runtime_974", found: "note descriptor-growth", at: "", printed: ["opened and closed 200 times"; 2] },
 ];
 
 /// The programs of the CUDA driver.
-const OF_CUDA: [&str; 4] = ["museum_vllm_46515", "museum_nccl_842", "museum_pytorch_149187", "museum_pytorch_114534"];
+const OF_CUDA: [&str; 7] = [
+    "museum_vllm_46515",
+    "museum_nccl_842",
+    "museum_pytorch_149187",
+    "museum_pytorch_114534",
+    "museum_ms_swift_10204",
+    "museum_bifrost_138",
+    "museum_ghex_220",
+];
 
 fn run(program: &str, adapter: Adapter, fixed: bool) -> Outcome {
     let of_cuda = OF_CUDA.contains(&program);

@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 54] = [
+const PROGRAMS: [(&str, Shares, Runs); 57] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -57,7 +57,10 @@ const PROGRAMS: [(&str, Shares, Runs); 54] = [
     ("lending", Memory, Listed),
     ("marked_pairs", Memory, With(&["100"])),
     ("mistakes", Memory, Listed),
+    ("museum_bifrost_138_sycl", Memory, Once),
+    ("museum_ghex_220_sycl", Memory, Once),
     ("museum_mpich_7977_sycl", Memory, Once),
+    ("museum_ms_swift_10204_sycl", Memory, Once),
     ("museum_mstar_66", Memory, Once),
     ("museum_numba_cuda_930", Memory, Once),
     ("museum_pytorch_191725", Memory, Once),
@@ -95,7 +98,7 @@ const PROGRAMS: [(&str, Shares, Runs); 54] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 34] = [
+const LEFT_OUT: [(&str, &str); 37] = [
     ("bad_calls_cuda", "it takes a list of functions"),
     ("bad_calls_ur", "it takes a list of functions"),
     ("bad_calls_ze", "it takes a list of functions"),
@@ -112,6 +115,9 @@ const LEFT_OUT: [(&str, &str); 34] = [
     ("interrupted", "the tests of interrupted calls run it"),
     ("killed_crowd", "the tests of violent ends run it"),
     ("mpi_ring", "a launcher starts it"),
+    ("museum_bifrost_138", "it has nothing to do with an adapter"),
+    ("museum_ghex_220", "it has nothing to do with an adapter"),
+    ("museum_ms_swift_10204", "it has nothing to do with an adapter"),
     ("museum_nccl_842", "it has nothing to do with an adapter"),
     ("museum_pytorch_114534", "it has nothing to do with an adapter"),
     ("museum_pytorch_149187", "it has nothing to do with an adapter"),
