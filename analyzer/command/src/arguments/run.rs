@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use urscope_schema::host::ranks::Ranks;
 
-use super::{Device, VerdictArguments, WindowArguments};
+use super::{Device, REPORT, VerdictArguments, WindowArguments};
+
+/// The heading of options that say what is recorded.
+const TRACING: &str = "Tracing";
 
 /// Run a program and everything it starts, trace it, then analyze the traces.
 ///
@@ -45,62 +48,71 @@ use super::{Device, VerdictArguments, WindowArguments};
         trace, URSCOPE_QUIET=1 suppresses messages unless there is a problem."
 )]
 pub(crate) struct RunArguments {
-    /// The device that the program finds: the GPU of this machine, or a device in software, which needs no GPU and no
-    /// driver.
+    /// The program and its arguments.
+    #[arg(required_unless_present = "module", trailing_var_arg = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<OsString>,
+
+    /// The device that the program finds.
+    ///
+    /// A device in software needs no GPU and no driver.
     #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
     pub(crate) device: Device,
 
-    /// The directory for the traces; created if it does not exist. Traces of earlier runs in it are kept and not
-    /// analyzed again. In the name, %h is this host, %p this process and %r its rank under an MPI launcher. [default:
-    /// $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
-    #[arg(long, value_name = "DIR")]
+    /// The directory for the traces. [default: $URSCOPE_DIR, else urscope-traces/<PROGRAM>-<N>]
+    ///
+    /// It is created if it does not exist. Traces of earlier runs in it are kept and not analyzed again. In the name, %h
+    /// is this host, %p this process and %r its rank under an MPI launcher.
+    #[arg(long, value_name = "DIR", help_heading = TRACING)]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Trace only these ranks of an MPI job, as in `0,3-5`; the others run without urscope. What they do with memory
-    /// that is shared with them is not known, so such a run is judged in part at best.
-    #[arg(long, value_name = "RANKS", default_value_t, hide_default_value = true, conflicts_with = "no_shim")]
+    /// Trace only these ranks of an MPI job, as in `0,3-5`.
+    ///
+    /// The others run without urscope. What they do with memory that is shared with them is not known, so such a run is
+    /// judged in part at best.
+    #[arg(long, value_name = "RANKS", default_value_t, hide_default_value = true, conflicts_with = "no_shim", help_heading = TRACING)]
     pub(crate) ranks: Ranks,
 
-    /// Record also the calls of Level Zero that the runtime makes inside of calls that share something. They are shown
-    /// below these, and not judged.
-    #[arg(long, conflicts_with = "no_shim")]
+    /// Also record the calls of Level Zero that the runtime makes inside of its own.
+    ///
+    /// Only those inside of calls that share something. They are shown below these, and not judged.
+    #[arg(long, conflicts_with = "no_shim", help_heading = TRACING)]
     pub(crate) inner_calls: bool,
 
     /// Run the program on the chosen device, but do not trace it.
-    #[arg(long)]
+    #[arg(long, help_heading = TRACING)]
     pub(crate) no_shim: bool,
 
-    /// Trace only. The traces are not read, so there is no merged.json either: `urscope check` and `urscope export` do
-    /// it later.
-    #[arg(long)]
+    /// Trace only.
+    ///
+    /// The traces are not read, so there is no merged.json either: `urscope check` and `urscope export` do it later.
+    #[arg(long, help_heading = TRACING)]
     pub(crate) no_check: bool,
 
-    /// Wait at most this long for processes that the program started and that are still running when it ends. Then
-    /// their traces are judged as far as they are written. [default: until they end]
-    #[arg(long, value_name = "SECONDS")]
+    /// Wait at most this long for processes that outlive the program. [default: until they end]
+    ///
+    /// Then their traces are judged as far as they are written.
+    #[arg(long, value_name = "SECONDS", help_heading = TRACING)]
     pub(crate) wait_for_children: Option<u32>,
 
     /// Write the report to a file instead of standard error.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = REPORT)]
     pub(crate) report: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) verdict: VerdictArguments,
 
-    /// Show the run in a browser while it runs, and afterwards until Ctrl-C, as `urscope view` does.
-    #[arg(long, conflicts_with = "no_shim")]
+    /// Show the run in a browser while it runs, and afterwards until Ctrl-C.
+    ///
+    /// As `urscope view` does.
+    #[arg(long, conflicts_with = "no_shim", help_heading = "Browser")]
     pub(crate) view: bool,
 
-    #[command(flatten, next_help_heading = "With --view")]
+    #[command(flatten, next_help_heading = "Browser")]
     pub(crate) window: WindowArguments,
 
     /// A module of Python and its arguments, in place of a program. Only the Python package has an interpreter for it.
     #[arg(short = 'm', num_args = 1.., allow_hyphen_values = true, hide = true, value_name = "MODULE")]
     module: Vec<OsString>,
-
-    /// The program and its arguments.
-    #[arg(required_unless_present = "module", trailing_var_arg = true, value_name = "PROGRAM")]
-    pub(crate) command: Vec<OsString>,
 }
 
 impl RunArguments {

@@ -10,7 +10,9 @@ use urscope_rules::catalog::RULES;
 use crate::arguments::{Names, PageFormat};
 use crate::output::{look, written};
 
-/// Explain a rule: what it finds, why that is a problem, an example of wrong and of fixed code, and what to do.
+/// Explain a rule, with an example of wrong and of fixed code.
+///
+/// The page also says why what the rule finds is a problem, and what to do.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope explain                     all rules with their severity\n  \

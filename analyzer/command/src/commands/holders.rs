@@ -9,11 +9,12 @@ use urscope_analyzer::report;
 use crate::arguments::{DIVISIONS, QuestionArguments, one_of};
 use crate::{input::chosen, output::answer};
 
-/// List which process holds which object: all memory and events with handle data that is not put, or with openings.
+/// List which process holds which object.
 ///
-/// Shows the exporter, the processes that have the object open, how often and since when, the calls that wait for an
-/// event, and the bytes that are pinned. For a process that has ended, the state is the one at its end; for a process
-/// that runs, the current one. --at selects another moment.
+/// These are all memory and events with handle data that is not put, or with openings. Shows the exporter, the
+/// processes that have the object open, how often and since when, the calls that wait for an event, and the bytes that
+/// are pinned. For a process that has ended, the state is the one at its end; for a process that runs, the current one.
+/// --at selects another moment.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope holders urscope-traces/app-1\n  \

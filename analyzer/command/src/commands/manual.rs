@@ -21,7 +21,7 @@ pub(crate) struct CompletionsArguments {
     shell: Shell,
 }
 
-/// Print the manual page of this command, or write those of all subcommands to a directory.
+/// Print the manual page, or write those of all commands to a directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope man | man -l -\n  \

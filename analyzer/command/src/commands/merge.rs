@@ -8,12 +8,12 @@ use urscope_analyzer::Report;
 use crate::output::{self, Outputs, exemptions, write_report};
 use crate::{arguments::VerdictArguments, config};
 
-/// Merge the reports that `urscope check --node-report` wrote on each node into one judgement.
+/// Merge the reports of all nodes of a run into one judgement.
 ///
-/// Handles never leave their host, so each node analyzes its own traces, under the launcher that started the program,
-/// and only small reports are merged. Equal findings of several nodes become one finding that names the hosts. Times
-/// are since the first process of all nodes began, as far as the clocks of the hosts agree. The order of the reports
-/// does not matter.
+/// `urscope check --node-report` writes them on each node. Handles never leave their host, so each node analyzes its
+/// own traces, under the launcher that started the program, and only small reports are merged. Equal findings of
+/// several nodes become one finding that names the hosts. Times are since the first process of all nodes began, as far
+/// as the clocks of the hosts agree. The order of the reports does not matter.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         srun -N64 --ntasks-per-node=1 urscope check --node-report node-%h.urscope /tmp/traces\n  \

@@ -24,6 +24,7 @@ mod view;
 use std::io::{self, Write as _};
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use urscope_analyzer::Verdict;
 use urscope_analyzer::plain::{is_unprintable, plain};
@@ -43,6 +44,7 @@ use crate::{doctor::probe, profile::Profile, program::NoProgram};
     version,
     long_version = version::long(),
     max_term_width = 100,
+    help_template = help_template(),
     after_help = "Examples:\n  \
         urscope run -- ./producer --size 4096       trace a program and all it starts, then analyze\n  \
         urscope run --device software -- ./app      the same on a machine without a GPU\n  \
@@ -58,15 +60,21 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// When output is coloured. [default: auto, which also respects NO_COLOR, CLICOLOR_FORCE and TERM=dumb]
+    /// When output is coloured. [default: auto]
+    ///
+    /// `auto` also respects NO_COLOR, CLICOLOR_FORCE and TERM=dumb.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_default_value = true)]
     color: Color,
 
-    /// Print nothing for a clean run, and only the report for one with findings. As URSCOPE_QUIET=1.
+    /// Print nothing for a clean run, and only the report for one with findings.
+    ///
+    /// As URSCOPE_QUIET=1.
     #[arg(short, long, global = true)]
     quiet: bool,
 
-    /// Write a Chrome trace of urscope's own work (reading, merging, rendering), which Perfetto can open.
+    /// Write a Chrome trace of urscope's own work.
+    ///
+    /// Reading, merging and rendering; Perfetto can open it.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
     profile: Option<PathBuf>,
 
@@ -74,6 +82,28 @@ struct Cli {
     /// `example` uses it.
     #[arg(long, value_name = "PROGRAM", hide = true)]
     interpreter: Option<PathBuf>,
+}
+
+/// The commands of the help, by what they are for.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Find and explain mistakes", &["run", "check", "explain", "example"]),
+    ("Look at a run", &["view", "top", "export"]),
+    ("Ask about a run", &["holders", "handle", "calls", "stats"]),
+    ("Several runs or nodes", &["diff", "merge"]),
+    ("This machine", &["doctor", "env", "completions", "man"]),
+];
+
+fn help_template() -> String {
+    let commands = Command::augment_subcommands(clap::Command::new(""));
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (heading, names) in GROUPS {
+        text += &format!("\n{heading}:\n");
+        for command in names.iter().filter_map(|name| commands.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            text += &format!("  {:<11}  {about}\n", command.get_name());
+        }
+    }
+    text + "\nOptions:\n{options}{after-help}\n"
 }
 
 #[derive(Debug, Subcommand)]
@@ -103,7 +133,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let Cli { command, color, quiet, profile, interpreter } = match Cli::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return refused(&error),
+        Err(error) => return refused(error),
     };
     output::set_color(color);
     if quiet {
@@ -131,8 +161,18 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints the help or what is wrong with the arguments, which are quoted there.
-fn refused(error: &clap::Error) -> ExitCode {
+/// Prints the help or what is wrong with the arguments, which are quoted there. A value that is part of a valid one is
+/// taken to mean that.
+fn refused(mut error: clap::Error) -> ExitCode {
+    let meant = match (error.get(ContextKind::InvalidValue), error.get(ContextKind::ValidValue)) {
+        (Some(ContextValue::String(given)), Some(ContextValue::Strings(valid))) if !given.is_empty() => {
+            valid.iter().find(|value| value.contains(given.as_str())).cloned()
+        }
+        _ => None,
+    };
+    if let Some(meant) = meant {
+        error.insert(ContextKind::SuggestedValue, ContextValue::String(meant));
+    }
     let text = error.render().to_string();
     if text.lines().any(|line| line.contains(is_unprintable)) {
         text.lines().for_each(|line| drop(writeln!(io::stderr(), "{}", plain(line))));
@@ -172,5 +212,16 @@ mod tests {
     #[test]
     fn the_commands_are_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_has_every_command_in_one_group() {
+        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        grouped.sort_unstable();
+        let commands = Cli::command();
+        let shown = commands.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut all: Vec<_> = shown.map(clap::Command::get_name).collect();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
     }
 }

@@ -9,7 +9,7 @@ use urscope_analyzer::report;
 use crate::arguments::{DIVISIONS, QuestionArguments, one_of};
 use crate::{input::chosen, output::answer};
 
-/// Print how often each function was called, how long it took, and how much was shared over time.
+/// Count calls, errors and times, and show what was pinned over time.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope stats urscope-traces/app-1\n  \

@@ -8,8 +8,9 @@ use urscope_analyzer::Options;
 use crate::input::{newest, refuse_a_parent};
 use crate::{arguments::PlainFormat, output::complain, top};
 
-/// Show a run in this terminal while it runs: processes, calls per second, shared objects, findings, and the largest
-/// holders.
+/// Show a run in this terminal while it runs.
+///
+/// It shows the verdict, findings, processes, calls per second, and the largest holders.
 ///
 /// The display is updated when the run grows, at most once a second, using at most 20 % of one CPU. Traces that appear
 /// later are included. A run that has ended is shown with its verdict. Press ? for the keys, q to quit.

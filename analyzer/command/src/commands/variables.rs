@@ -11,7 +11,9 @@ use crate::parts::{self, KNOBS, OWN_VARIABLES};
 use crate::run::unfit_for_preloading;
 use crate::{arguments::PlainFormat, output::written};
 
-/// List all environment variables of urscope and of what it preloads, with their defaults and their present values.
+/// List all environment variables, with their defaults and present values.
+///
+/// They are those of urscope and of what it preloads.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope env\n  \

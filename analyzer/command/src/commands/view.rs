@@ -16,7 +16,9 @@ use crate::{
     window::Window,
 };
 
-/// Show a run in a browser: the verdict, which processes share what, the history of each handle, and the timeline in
+/// Show a run in a browser.
+///
+/// The page has the verdict, the findings, which processes share what, the history of each handle, and the timeline in
 /// Perfetto.
 ///
 /// The page is served on the loopback address only, and only under the printed address, which contains a random token.
