@@ -53,6 +53,8 @@ pub struct Finding {
     pub at: Place,
     /// A second place: where the handle was got, opened or put before, in this process or another one.
     pub other: Option<Place>,
+    /// How many more processes are on the other side.
+    pub others: u64,
     /// The object; none where the finding is about the whole run.
     pub subject: Option<Handle>,
     /// Its size in bytes.
@@ -82,6 +84,7 @@ impl Finding {
             severity: rule.severity,
             at,
             other: None,
+            others: 0,
             subject: None,
             size: None,
             fingerprint: None,

@@ -16,5 +16,5 @@ pub mod operation;
 pub mod trace;
 mod values;
 
-pub use host::size::{counted, duration, enumerated, grouped, short_size, size};
+pub use host::size::{counted, duration, enumerated, grouped, short_size, since, size};
 pub use trace::packed;

@@ -23,7 +23,7 @@ mod symbols;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use urscope_rules::{Place, Severity};
+use urscope_rules::{Place, ProcessId, Severity};
 use urscope_schema::trace::process_times::ProcessTimes;
 
 pub use early_deaths::early_deaths;
@@ -158,11 +158,21 @@ impl<'a> Analysis<'a> {
 
     /// A place as a report shows it, with its call stack. Its time counts from the beginning of the run.
     pub fn location(&mut self, place: Place) -> Location {
-        let found = self.dispatchers();
+        let (role, found) = (self.role(place.process), self.dispatchers());
         let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
         let mut side = locator.location(&self.merger, place);
         self.options.wrappers.mark(&mut side, &found);
-        Location { time_ns: self.merger.at(place.process, place.time), ..side }
+        Location { role, time_ns: self.merger.at(place.process, place.time), ..side }
+    }
+
+    /// [`ProcessSummary::role`] of a process.
+    pub fn role(&mut self, process: ProcessId) -> Option<String> {
+        if !node_report::may_have_roles(&self.merger) {
+            return None;
+        }
+        self.dispatchers();
+        let process = self.merger.process(process)?;
+        self.comparison.as_ref()?.role(process.host, process.header.pid, &process.header.executable)
     }
 
     /// The dispatchers that the calls of all hosts show.

@@ -72,10 +72,10 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
         let found = comparison.get_or_insert_with(|| locator.compare(merger));
         node.dispatchers = found.dispatchers.get(host).cloned().unwrap_or_default();
         for process in &mut node.processes {
-            process.role = found.roles.get(&(*host, process.pid, process.executable.clone())).cloned();
+            process.role = found.role(*host, process.pid, &process.executable);
         }
         for side in node.findings.iter_mut().flat_map(FoundFinding::locations_mut) {
-            side.role = found.roles.get(&(*host, side.pid, side.executable.clone())).cloned();
+            side.role = found.role(*host, side.pid, &side.executable);
             let program = found.places.get(&(*host, side.executable.clone()));
             let function = side.function.as_deref().and_then(Function::from_name);
             if let Some((places, function)) = program.zip(function) {
@@ -113,6 +113,12 @@ fn graded(merger: &Merger, finding: Finding) -> Finding {
     }
 }
 
+/// Whether processes are named by their roles: where they have no ranks and are few.
+pub(crate) fn may_have_roles(merger: &Merger) -> bool {
+    let processes = &merger.processes;
+    (2..=COMPARED.0).contains(&processes.len()) && processes.iter().all(|process| process.header.rank.is_none())
+}
+
 fn name(process: &TracedProcess) -> String {
     let Header { executable, pid, rank, .. } = &*process.header;
     process_name(executable, *pid, *rank)
@@ -141,6 +147,13 @@ pub(crate) struct Comparison {
     places: BTreeMap<(u64, String), CallPlaces>,
 }
 
+impl Comparison {
+    /// The role of a process.
+    pub(crate) fn role(&self, host: u64, pid: u32, executable: &str) -> Option<String> {
+        self.roles.get(&(host, pid, executable.to_owned())).cloned()
+    }
+}
+
 /// The most processes of a program on a host, and the most call stacks of each, that are compared to find dispatchers.
 /// The others are mostly alike.
 const COMPARED: (usize, usize) = (64, 512);
@@ -162,6 +175,7 @@ impl Locator {
             call: process.call,
             process,
             other: finding.other.map(|other| self.location(merger, other)),
+            others: finding.others,
             later: finding
                 .other
                 .and_then(|other| merger.judged.releases.of(other))
@@ -241,13 +255,12 @@ impl Locator {
         comparison
     }
 
-    /// The roles of the processes, where they have no ranks and are few.
+    /// The roles of the processes.
     fn roles(&mut self, merger: &Merger) -> BTreeMap<(u64, u32, String), String> {
-        let processes = &merger.processes;
-        if !(2..=COMPARED.0).contains(&processes.len()) || processes.iter().any(|process| process.header.rank.is_some())
-        {
+        if !may_have_roles(merger) {
             return BTreeMap::new();
         }
+        let processes = &merger.processes;
         let made: Vec<Vec<Made>> = processes.iter().map(|process| self.made(process)).collect();
         let all: Vec<&[Made]> = made.iter().map(Vec::as_slice).collect();
         let key = |process: &TracedProcess| (process.host, process.header.pid, process.header.executable.clone());

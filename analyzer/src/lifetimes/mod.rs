@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use foldhash::{HashMap, HashMapExt as _};
 use urscope_rules::tracker::fact::{Exported, Exporting, Fact, Freed, Opened, Opening, Source, What};
 use urscope_rules::{ExportId, ProcessId, Tracker, tracker::records::Serial};
+use urscope_schema::api::Promise;
 use urscope_schema::call::{Enter, Exit, Values};
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::trace::records::Header;
@@ -71,8 +72,9 @@ struct Call {
     made: Option<(Lifetime, Serial, Option<Serial>)>,
     /// The allocation that it gets handle data of.
     allocated: Option<Allocated>,
-    /// The lifetimes that it has ended.
+    /// The lifetimes that it has ended, and the fingerprint of the first that has one.
     ended: Vec<u64>,
+    fingerprint: Option<u64>,
 }
 
 impl<S: EventSink> LifetimeTracker<S> {
@@ -224,12 +226,17 @@ impl<S: EventSink> LifetimeTracker<S> {
         }
     }
 
-    /// USM was freed, which ends all of its handle data, or the last reference of an object was released.
+    /// Memory was freed, or the last reference of an object was released. Where nothing need be put, this ends all
+    /// handle data of it.
     fn freed(&mut self, fact: &Fact<'_>, freed: &Freed, at: u64) {
-        if freed.what.kind != Kind::Usm {
-            return self.end(fact, freed.serial);
+        if freed.what.kind == Kind::Usm {
+            self.sink.freed(fact.at.process.0, freed.serial, at);
+        } else {
+            self.end(fact, freed.serial);
         }
-        self.sink.freed(fact.at.process.0, freed.serial, at);
+        if !fact.at.promises(Promise::PutIsOptional) {
+            return;
+        }
         let gone = self.process(fact.at.process).map(|process| process.open.take_of(freed.serial));
         for life in gone.unwrap_or_default() {
             self.end_by_call(fact, &life, at);
@@ -242,6 +249,7 @@ impl<S: EventSink> LifetimeTracker<S> {
         }
         if let Some(call) = self.call(fact) {
             call.ended.push(life.id);
+            call.fingerprint = call.fingerprint.or(life.fingerprint);
         }
     }
 }
@@ -267,7 +275,15 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
 
     fn enter(&mut self, _: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
         let Some(process) = self.process(who) else { return };
-        let call = Call { enter: *enter, from: at, of: None, made: None, allocated: None, ended: Vec::new() };
+        let call = Call {
+            enter: *enter,
+            from: at,
+            of: None,
+            made: None,
+            allocated: None,
+            ended: Vec::new(),
+            fingerprint: None,
+        };
         process.pending.insert(enter.call, call);
     }
 
@@ -292,6 +308,7 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
             made: call.made.as_ref().map(|(life, ..)| life.id),
             of: call.of.filter(|_| exit.result.is_success()),
             ended: &call.ended,
+            fingerprint: exit.values.fingerprint.or(call.enter.values.fingerprint).or(call.fingerprint),
             ..finished(who, &call.enter, call.from, Some((at, exit)))
         });
         if let Some((life, serial, of)) = call.made {
@@ -353,5 +370,6 @@ fn finished<'a>(who: ProcessId, enter: &'a Enter, from: u64, returned: Option<(u
         made: None,
         of: None,
         ended: &[],
+        fingerprint: returned.and_then(|(_, exit)| exit.values.fingerprint).or(enter.values.fingerprint),
     }
 }

@@ -5,11 +5,11 @@ use urscope_schema::{call::Shape, handle::Kind, host::ranks::Ranks};
 
 use crate::lifetimes::FinishedCall;
 
-/// Which calls are wanted. The default wants those that share something.
+/// Which calls are wanted. The default wants all.
 #[derive(Clone, Debug, Default)]
 pub struct CallFilter {
-    /// All recorded calls, not only those that share something.
-    pub all: bool,
+    /// Only those that share something.
+    pub ipc: bool,
     /// Of these processes; of all if there is none.
     pub pids: Vec<u32>,
     /// Of these ranks; of all processes if there is none.
@@ -76,7 +76,7 @@ impl Searched for FinishedCall<'_> {
     }
 
     fn names(&self, handle: u64) -> bool {
-        let mut found = false;
+        let mut found = self.fingerprint == Some(handle);
         let mut look = |_, shape, value| found |= shape == Shape::Hex && value == handle;
         self.asked.for_each(&mut look);
         self.answered.for_each(&mut look);
@@ -84,7 +84,7 @@ impl Searched for FinishedCall<'_> {
     }
 
     fn fingerprint(&self) -> Option<u64> {
-        self.answered.fingerprint.or(self.asked.fingerprint)
+        self.fingerprint
     }
 }
 
@@ -97,7 +97,7 @@ impl CallFilter {
     /// Whether a call is wanted, of a process that is.
     pub fn wants(&self, call: &impl Searched) -> bool {
         let (function, (from, to)) = (call.function(), call.span());
-        (self.all || call.shares())
+        (!self.ipc || call.shares())
             && self.process.is_none_or(|process| u64::from(call.process()) == process)
             && self.function.as_ref().is_none_or(|name| function.name() == name.as_str())
             && self.level.is_none_or(|level| level == function.interface())

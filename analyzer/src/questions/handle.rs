@@ -1,12 +1,14 @@
 //! The history of one handle in all processes, in the order of time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use urscope_rules::{ExportId, Place, ProcessId, Tracker};
+use urscope_rules::{ExportId, Place, ProcessId, Shared, Tracker};
 use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::call::{Enter, Exit, Values};
+use urscope_schema::{counted, since};
 
 use super::{QuestionError, VERSION};
 use crate::analysis::{Analysis, FoundFinding, Location, Observer, Options};
@@ -48,7 +50,7 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleH
     let (search, mut history) = both;
     let word = format!("{name:#x}");
     if search.found.is_empty() {
-        return Err(QuestionError::NoSuchHandle(word));
+        return Err(QuestionError::NoSuchHandle { name: word, known: search.known(&mut analysis) });
     }
     if search.by_address {
         // The address in a consumer is known only when it opens the handle, after the first calls. So this needs a
@@ -63,6 +65,33 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleH
     let about = |found: &FoundFinding| found.fingerprint.as_ref().is_some_and(|bytes| fingerprints.contains(bytes));
     let findings = analysis.judgement().findings.into_iter().filter(about).collect();
     Ok(HandleHistory { version: VERSION, name: word, fingerprints, moments, findings })
+}
+
+/// The handles of a run, for messages: the fingerprint of each, its kind and who got it, in the order of the gets.
+pub fn handles(paths: &[PathBuf], options: &Options) -> Result<KnownHandles, QuestionError> {
+    let mut search = Search::of(0);
+    let mut analysis = Analysis::run(paths, options, &mut search)?;
+    Ok(search.known(&mut analysis))
+}
+
+/// The handles of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownHandles(Vec<String>);
+
+impl Display for KnownHandles {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 12;
+        let Self(known) = self;
+        if known.is_empty() {
+            return f.write_str("these traces have no handles");
+        }
+        write!(f, "these traces have {}:", counted(known.len(), "handle"))?;
+        known.iter().take(SHOWN).try_for_each(|handle| write!(f, "\n  {handle}"))?;
+        match known.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n  and {more} more"),
+        }
+    }
 }
 
 /// The histories of the handles whose data has these fingerprints, as [`handle`] answers. It leaves out the findings.
@@ -93,22 +122,39 @@ struct Search {
     found: BTreeSet<ExportId>,
     /// Whether one of them has another fingerprint, so that `name` is its address.
     by_address: bool,
+    /// All exports that calls were about.
+    all: BTreeMap<ExportId, Shared>,
 }
 
 impl Search {
     fn of(name: u64) -> Self {
-        Self { name, found: BTreeSet::new(), by_address: false }
+        Self { name, found: BTreeSet::new(), by_address: false, all: BTreeMap::new() }
     }
 
     fn check(&mut self, tracker: &Tracker, who: ProcessId, function: Function, values: &Values) {
         let named = [values.pointer, values.data, values.object].contains(&Some(self.name));
         tracker.about(who, function, values, |id| {
-            let by_data = tracker.export(id).is_some_and(|shared| shared.fingerprint == self.name);
+            let Some(shared) = tracker.export(id) else { return };
+            let by_data = shared.fingerprint == self.name;
+            self.all.entry(id).or_insert(shared);
             if by_data || named {
                 self.by_address |= !by_data;
                 self.found.insert(id);
             }
         });
+    }
+}
+
+impl Search {
+    /// Each fingerprint once.
+    fn known(self, analysis: &mut Analysis<'_>) -> KnownHandles {
+        let mut seen = BTreeSet::new();
+        let all = self.all.into_values().filter(|shared| seen.insert(shared.fingerprint));
+        let text = all.map(|Shared { fingerprint, kind, got, .. }| {
+            let got = analysis.location(got);
+            format!("{fingerprint:#x}  {}, got by {} at {}", kind.noun(), got.process(), since(got.time_ns))
+        });
+        KnownHandles(text.collect())
     }
 }
 
@@ -213,10 +259,11 @@ impl Observer for HistoryBuilder {
         let Some((place, inputs, index)) = self.pending.remove(&(who, exit.call)) else { return };
         let index = index.or_else(|| {
             let fingerprint = self.matching_fingerprint(tracker, who, (exit.function, &exit.values))?;
-            let born = tracker.born(who, inputs.pointer?).filter(|_| exit.values.data.is_some());
+            let born = inputs.pointer.and_then(|pointer| tracker.born(who, pointer));
+            let born = born.filter(|_| exit.values.data.is_some());
             let fresh = born.filter(|born| !self.moments.iter().any(|call| call.place == *born));
             let (result, took) = (Some(ResultCode::SUCCESS), None);
-            let value = inputs.pointer;
+            let value = inputs.subject();
             self.moments.extend(fresh.map(|place| RecordedCall { place, fingerprint, value, result, took }));
             self.moments.push(RecordedCall { place, fingerprint, value: None, result: None, took: None });
             Some(self.moments.len() - 1)

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use urscope_rules::tracker::fact::{Fact, What};
 use urscope_rules::{ExportId, Holder, Place, ProcessId, Shared, Tracker};
 use urscope_schema::handle::{Handle, Kind};
-use urscope_schema::host::ranks::process_name;
 
 use super::{QuestionError, VERSION};
 use crate::analysis::{Analysis, Ended, Frame, Location, Observer, Options};
@@ -147,7 +146,7 @@ impl Holders {
         let name = |side: &Location| match by {
             By::Site => side.call_site().map_or_else(|| "unknown place".to_owned(), Frame::brief),
             By::Rank => side.rank.map_or_else(|| "no rank".to_owned(), |rank| format!("rank {rank}")),
-            By::Process => process_name(&side.executable, side.pid, side.rank),
+            By::Process => side.process(),
         };
         let mut parts: BTreeMap<(Option<u32>, String), Part> = BTreeMap::new();
         for held in &self.held {

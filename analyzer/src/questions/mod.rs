@@ -17,7 +17,7 @@ pub use call_filter::{CallFilter, Searched};
 pub use call_list::{CallFollower, CallLine, calls};
 pub use calls_by::{CallPart, CallsBy, calls_by};
 pub use diff::{Diff, diff};
-pub use handle::{HandleHistory, Moment, handle, histories};
+pub use handle::{HandleHistory, KnownHandles, Moment, handle, handles, histories};
 pub use holders::{By, Held, HeldBy, Holders, HoldersBy, HoldersCollector, LOST, Lost, Part, holders};
 pub use snapshot::{Amount, Snapshot, SnapshotFollower, snapshot};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, StatsCollector, Who, stats};
@@ -48,10 +48,13 @@ pub enum QuestionError {
         last: Duration,
     },
     /// The requested handle is not in the run.
-    #[error(
-        "no handle in these traces has the fingerprint or the address {0}; `urscope holders` and the findings of `urscope check` show fingerprints"
-    )]
-    NoSuchHandle(String),
+    #[error("no handle has the fingerprint or the address {name}; {known}")]
+    NoSuchHandle {
+        /// The requested fingerprint or address.
+        name: String,
+        /// The handles that are there.
+        known: KnownHandles,
+    },
 }
 
 /// Parses a fingerprint or an address, as `0x…` or as a decimal number. The error says what was expected.

@@ -95,7 +95,8 @@ fn observers() -> Observers {
 
 impl Snapshot {
     fn of(mut analysis: Analysis<'_>, (tracker, (collector, clock)): Observers) -> Self {
-        let (stats, holders) = (tracker.into_sink().stats(), collector.holders(&mut analysis));
+        let stats = tracker.into_sink().stats().with_roles(&mut analysis);
+        let holders = collector.holders(&mut analysis);
         Self { version: VERSION, last_ns: clock.last, judgement: analysis.judgement(), stats, holders }
     }
 }

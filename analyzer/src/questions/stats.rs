@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use urscope_schema::{api::Function, handle::Kind, trace::records::Header};
+use urscope_rules::ProcessId;
+use urscope_schema::{api::Function, handle::Kind, host::ranks::process_name, trace::records::Header};
 
 use super::{QuestionError, VERSION};
 use crate::analysis::{Analysis, Options};
@@ -36,11 +37,21 @@ impl Stats {
     /// The statistics with the calls of at most `limit` processes, in the order of ranks and pids; the totals stay.
     #[must_use]
     pub fn limited(mut self, limit: usize) -> Self {
-        let mut processes: Vec<_> = self.calls.iter().map(|calls| (calls.rank, calls.process)).collect();
+        let mut processes: Vec<_> = self.calls.iter().map(|calls| (calls.who.rank, calls.who.process)).collect();
         processes.sort_unstable();
         processes.dedup();
         processes.truncate(limit);
-        self.calls.retain(|calls| processes.contains(&(calls.rank, calls.process)));
+        self.calls.retain(|calls| processes.contains(&(calls.who.rank, calls.who.process)));
+        self
+    }
+
+    /// The statistics with the roles of the processes.
+    #[must_use]
+    pub fn with_roles(mut self, analysis: &mut Analysis<'_>) -> Self {
+        let sides = self.shares.iter_mut().flat_map(|share| [&mut share.producer, &mut share.consumer]);
+        for who in self.calls.iter_mut().chain(&mut self.totals).map(|calls| &mut calls.who).chain(sides) {
+            who.role = analysis.role(ProcessId(who.process));
+        }
         self
     }
 }
@@ -78,21 +89,23 @@ pub struct Who {
     pub executable: String,
     /// Its rank, if a launcher assigned one.
     pub rank: Option<u32>,
+    /// Its [`ProcessSummary::role`](crate::analysis::ProcessSummary::role).
+    pub role: Option<String>,
+}
+
+impl Who {
+    /// Its name: `rank 7 (pid 12510)`, `producer (pid 12510)`, or with the program's name.
+    pub fn name(&self) -> String {
+        process_name(self.role.as_deref().unwrap_or(&self.executable), self.pid, self.rank)
+    }
 }
 
 /// The calls of one function in one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calls {
-    /// The number of the process, in the order in which processes began, counted from 0.
-    pub process: u32,
-    /// Its process id on its host.
-    pub pid: u32,
-    /// Its host.
-    pub host: String,
-    /// Its rank, if a launcher assigned one.
-    pub rank: Option<u32>,
-    /// Its executable.
-    pub executable: String,
+    /// The process.
+    #[serde(flatten)]
+    pub who: Who,
     /// The function.
     pub function: String,
     /// The number of calls that began.
@@ -141,8 +154,8 @@ pub const SAMPLES: usize = 512;
 /// The statistics of a run.
 pub fn stats(paths: &[PathBuf], options: &Options) -> Result<Stats, QuestionError> {
     let mut tracker = LifetimeTracker::new(StatsCollector::new());
-    Analysis::run(paths, options, &mut tracker)?;
-    Ok(tracker.into_sink().stats())
+    let mut analysis = Analysis::run(paths, options, &mut tracker)?;
+    Ok(tracker.into_sink().stats().with_roles(&mut analysis))
 }
 
 /// The statistics of one function in one process.
@@ -191,11 +204,7 @@ impl Column {
             },
         };
         Calls {
-            process: who.process,
-            pid: who.pid,
-            host: who.host.clone(),
-            rank: who.rank,
-            executable: who.executable.clone(),
+            who: who.clone(),
             function: function.name().to_owned(),
             calls: self.calls,
             unreturned: self.calls - self.returned,
@@ -331,7 +340,7 @@ impl EventSink for StatsCollector {
     fn process(&mut self, began: &ProcessStart<'_>) {
         let Header { pid, host, executable, rank, .. } = began.header;
         let (host, executable) = (host.clone(), executable.clone());
-        let who = Who { process: began.process, pid: *pid, host, executable, rank: *rank };
+        let who = Who { process: began.process, pid: *pid, host, executable, rank: *rank, role: None };
         self.processes.push((who, BTreeMap::new()));
     }
 

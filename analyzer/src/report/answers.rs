@@ -4,15 +4,15 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 use urscope_rules::Severity;
-use urscope_schema::{counted, duration, grouped, host::ranks::process_name, short_size, size as sized};
+use urscope_schema::{counted, duration, grouped, short_size, since, size as sized};
 
-use super::paint::{Paint, since, wrapped};
+use super::paint::{Paint, wrapped};
 use super::text::{place, write_finding, written};
 use crate::analysis::{Ended, Location};
 use crate::plain::plain;
 use crate::questions::{
     CallLine, CallPart, Calls, CallsBy, Diff, HandleHistory, Held, HeldBy, Holders, HoldersBy, Lost, Moment, Part,
-    Sample, Share, Stats, Who,
+    Sample, Share, Stats,
 };
 
 /// The number of bars in the graph of pinned bytes.
@@ -226,11 +226,11 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
     }
     let mut last = None;
     let mut by_rank: Vec<_> = answer.calls.iter().collect();
-    by_rank.sort_by_key(|calls| calls.rank.map(|rank| (rank, calls.pid)));
+    by_rank.sort_by_key(|calls| calls.who.rank.map(|rank| (rank, calls.who.pid)));
     for calls in by_rank {
-        if last.replace((calls.pid, &calls.host)) != Some((calls.pid, &calls.host)) {
-            let name = process_name(&calls.executable, calls.pid, calls.rank);
-            writeln!(out, "\n{}\n{}", paint.strong(name), paint.faint(&head))?;
+        let who = &calls.who;
+        if last.replace((who.pid, &who.host)) != Some((who.pid, &who.host)) {
+            writeln!(out, "\n{}\n{}", paint.strong(who.name()), paint.faint(&head))?;
         }
         write_calls(calls, out, paint)?;
     }
@@ -264,8 +264,7 @@ fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<
 
 fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let Share { producer, consumer, kind, handles, opens, open, bytes: size } = share;
-    let [producer, consumer] =
-        [producer, consumer].map(|Who { pid, executable, rank, .. }| process_name(executable, *pid, *rank));
+    let (producer, consumer) = (producer.name(), consumer.name());
     let (handles, opens) = (counted(*handles, "handle"), counted(*opens, "open"));
     let (size, left) = (sized(*size), paint.severity(Severity::Warning, format!("{open} left open")));
     let left = if *open == 0 { String::new() } else { format!(", {left}") };

@@ -7,9 +7,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use urscope_rule_pages as rule_pages;
 use urscope_rules::{Rule, Severity};
 
-use urscope_schema::counted;
+use urscope_schema::{counted, since};
 
-use super::paint::since;
 use super::text::{fate, hosts, named, ordered, reason, repeated, runs, verdict, whereabouts, written};
 use crate::analysis::{Excerpt, FoundFinding, Judgement, Location, Verdict};
 

@@ -19,7 +19,7 @@ mod text;
 
 pub use answers::heights;
 pub use html::Page;
-pub use paint::{Paint, WIDTH, since, wrapped};
+pub use paint::{Paint, WIDTH, wrapped};
 
 use std::io::{self, Write};
 use std::path::Path;

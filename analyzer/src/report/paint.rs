@@ -76,15 +76,6 @@ pub fn wrapped(text: &str, indent: &str, width: usize) -> String {
     lines.join(&format!("\n{indent}"))
 }
 
-/// A time since the first process of the run began, such as `+1.204 ms`.
-pub fn since(nanos: u64) -> String {
-    let (value, unit) = match nanos {
-        0..10_000_000_000 => (nanos as f64 / 1e6, "ms"),
-        _ => (nanos as f64 / 1e9, "s"),
-    };
-    format!("+{value:.3} {unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,12 +84,5 @@ mod tests {
     fn long_text_is_wrapped_between_words() {
         assert_eq!(wrapped("one two three", "  ", 7), "one two\n  three");
         assert_eq!(wrapped("unbreakable word", "  ", 4), "unbreakable\n  word");
-    }
-
-    #[test]
-    fn a_time_has_a_unit_for_its_size() {
-        assert_eq!(since(1_204_000), "+1.204 ms");
-        assert_eq!(since(1_204_000_000), "+1204.000 ms");
-        assert_eq!(since(12_345_678_901), "+12.346 s");
     }
 }

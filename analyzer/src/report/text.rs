@@ -8,9 +8,9 @@ use urscope_rules::Severity;
 
 use urscope_schema::api::Function;
 use urscope_schema::host::ranks::{listed, process_name};
-use urscope_schema::{counted, short_size};
+use urscope_schema::{counted, short_size, since};
 
-use super::paint::{Paint, since, wrapped};
+use super::paint::{Paint, wrapped};
 use super::{brief, spans};
 use crate::analysis::{
     Ended, Excuse, FoundFinding, Frame, Judgement, Location, Occurrence, ProcessSummary, Verdict, file_name,
@@ -378,7 +378,7 @@ pub(super) fn fate(process: &ProcessSummary) -> String {
 /// The name of a process, and its program where the name does not have it.
 pub(super) fn named(process: &ProcessSummary) -> String {
     let program = process.rank.map_or("", |_| file_name(&process.executable));
-    let name = process_name(&process.executable, process.pid, process.rank);
+    let name = process.name();
     if program.is_empty() { name } else { format!("{name} {program}") }
 }
 

@@ -20,7 +20,8 @@ fn observers() -> Observers {
 }
 
 fn answers(mut analysis: Analysis<'_>, (tracker, collector): Observers) -> (Judgement, Stats, Holders) {
-    let (stats, holders) = (tracker.into_sink().stats(), collector.holders(&mut analysis));
+    let stats = tracker.into_sink().stats().with_roles(&mut analysis);
+    let holders = collector.holders(&mut analysis);
     (analysis.judgement(), stats, holders)
 }
 

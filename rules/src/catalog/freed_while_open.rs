@@ -90,6 +90,8 @@
 //!
 //! Let the consumer close before the producer frees: use an acknowledgement, a barrier, or the exit of the consumer.
 
+use std::collections::BTreeSet;
+
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::{api::Promise, counted};
 
@@ -167,6 +169,8 @@ fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
     // What an event or an event pool is used for afterwards decides.
     let most = if first.is_certain && what.kind == Kind::Usm { most } else { Severity::Note };
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(first.opened)).at_most(most);
+    let processes: BTreeSet<_> = freed.holders.iter().map(|holder| holder.opened.process).collect();
+    let finding = Finding { others: processes.len() as u64 - 1, ..finding };
     let advice = if what.kind == Kind::Usm { ADVICE } else { "destroy it only after every process has closed it" };
     Some(finding.values(freed.size, freed.fingerprint).advice(advice).note_where(Promise::MemoryOutlivesFree))
 }

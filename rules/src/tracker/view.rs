@@ -7,8 +7,9 @@ use urscope_schema::call::Values;
 use urscope_schema::handle::{Handle, Kind};
 use urscope_schema::operation::Operation;
 
+use super::exports::{Export, Subject};
 use super::records::{ExportId, Origin};
-use super::{exports::Export, pending::PendingChange, process_state::ProcessState, state::Tracker};
+use super::{pending::PendingChange, process_state::ProcessState, state::Tracker};
 use crate::lifecycle::State;
 use crate::place::{Place, ProcessId};
 
@@ -80,10 +81,23 @@ impl Tracker {
         self.exports.get(id).map(|export| self.as_shared(id, export))
     }
 
-    /// Whether its handle data needs no put and is worth nothing: the memory has been freed.
+    /// Whether its handle data needs no put, and what was exported has ended in its process.
     fn is_over(&self, id: ExportId) -> bool {
+        let has_ended = |export: &Export| {
+            let Subject { value, serial: Some(serial), .. } = export.subject else {
+                return self.exports.freed(id).is_some();
+            };
+            let lives = |state: &ProcessState, value| {
+                let object = state.objects.get(&Handle { kind: Kind::PhysicalMem, value });
+                let allocation = state.allocation_at(value);
+                object.is_some_and(|it| it.serial == serial) || allocation.is_some_and(|(_, it)| it.serial == serial)
+            };
+            let is_memory = export.subject.kind == Kind::MemHandle;
+            let state = self.state(export.latest_get.process).zip(value).filter(|_| is_memory);
+            state.is_some_and(|(state, value)| !lives(state, value)) || self.exports.freed(id).is_some()
+        };
         let is_optional = |export: &Export| export.latest_get.promises(Promise::PutIsOptional);
-        self.exports.get(id).is_some_and(is_optional) && self.exports.freed(id).is_some()
+        self.exports.get(id).is_some_and(|export| is_optional(export) && has_ended(export))
     }
 
     fn as_shared(&self, id: ExportId, export: &Export) -> Shared {

@@ -66,6 +66,15 @@ pub fn duration(nanos: u64) -> String {
     format!("{text} {unit}")
 }
 
+/// A time since the first process of the run began, such as `+1.204 ms`.
+pub fn since(nanos: u64) -> String {
+    let (value, unit) = match nanos {
+        0..10_000_000_000 => (nanos as f64 / 1e6, "ms"),
+        _ => (nanos as f64 / 1e9, "s"),
+    };
+    format!("+{value:.3} {unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +113,12 @@ mod tests {
         let durations = [999, 1_100, 58_123, 999_499, 999_500, 1_149_000, 58_000_000, 2_000_000_000, 612_000_000_000];
         let texts = ["999 ns", "1.1 us", "58.1 us", "999 us", "1 ms", "1.15 ms", "58 ms", "2 s", "612 s"];
         assert_eq!(durations.map(duration), texts);
+    }
+
+    #[test]
+    fn a_time_has_a_unit_for_its_size() {
+        assert_eq!(since(1_204_000), "+1.204 ms");
+        assert_eq!(since(1_204_000_000), "+1204.000 ms");
+        assert_eq!(since(12_345_678_901), "+12.346 s");
     }
 }

@@ -31,7 +31,7 @@ fn calls_are_listed_while_the_program_runs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let traces = folder.path().join("later");
     let mut follower = Command::new(artefacts::command())
-        .args(["calls", "--follow", "--format", "json"])
+        .args(["calls", "--ipc", "--follow", "--format", "json"])
         .arg(&traces)
         .stdout(Stdio::piped())
         .spawn()
@@ -50,7 +50,7 @@ fn calls_are_listed_while_the_program_runs() {
     listed.extend(take(&lines, 1));
     assert_eq!(functions(&listed), [get, put, put, get, put]);
 
-    let ended = run::urscope(&["calls", "--format", "json", traces.to_str().expect("a path in UTF-8")]);
+    let ended = run::urscope(&["calls", "--ipc", "--format", "json", traces.to_str().expect("a path in UTF-8")]);
     assert_eq!(ended.stdout.lines().map(call).collect::<Vec<_>>(), listed, "without --follow it lists the same");
     follower.kill().expect("it runs until it is interrupted");
     follower.wait().expect("a child can be waited for");

@@ -78,6 +78,7 @@ mod torn_records;
 mod transparency;
 mod unknown_adapter;
 mod view;
+mod views_agree;
 mod violations;
 mod violent_ends;
 mod xpti;

@@ -13,12 +13,11 @@ use crate::arguments::{Choice, PlainFormat, QuestionArguments, one_of};
 use crate::input::chosen;
 use crate::output::{look, written};
 
-/// List the sharing calls of all processes in order, one line each: when, which process, its arguments, answers and
-/// result.
+/// List the calls of all processes in order, one line each.
 ///
-/// A call is listed when it has returned. Calls that never returned come last. Indented are the calls of Level Zero
-/// that the runtime made inside of one of Unified Runtime, below that one, if the run recorded them (`urscope run
-/// --inner-calls`).
+/// A line shows the time, the process, the arguments, the answers and the result. A call is listed when it has
+/// returned. Calls that never returned come last. Indented are the calls of Level Zero that the runtime made inside of
+/// one of Unified Runtime, below that one, if the run recorded them (`urscope run --inner-calls`).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope calls urscope-traces/app-1\n  \
@@ -52,9 +51,9 @@ pub(crate) struct CallsArguments {
     #[arg(long)]
     outer: bool,
 
-    /// All recorded calls, also those that share nothing, such as allocations.
+    /// Only calls that share something, without those that allocate, free or copy.
     #[arg(long)]
-    all: bool,
+    ipc: bool,
 
     /// Go on listing while the run grows, until interrupted.
     #[arg(long, short)]
@@ -79,7 +78,7 @@ const LEVELS: [Choice<&Interface>; 3] =
 impl CallsArguments {
     fn filter(&self) -> CallFilter {
         CallFilter {
-            all: self.all,
+            ipc: self.ipc,
             pids: self.pid.clone(),
             ranks: self.ranks.clone(),
             kinds: self.kind.clone(),

@@ -5,10 +5,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Paragraph, Row as Cells, Sparkline, Table, TableState, Wrap};
-use urscope_analyzer::report::{heights, since};
+use urscope_analyzer::report::heights;
 use urscope_analyzer::{Verdict, analysis::Judgement};
 use urscope_rules::Severity;
-use urscope_schema::{counted, short_size};
+use urscope_schema::{counted, short_size, since};
 
 use super::dashboard::{Dashboard, Pane};
 use super::rows::Row;

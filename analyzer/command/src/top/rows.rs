@@ -4,9 +4,8 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use urscope_analyzer::analysis::{Ended, FoundFinding, Judgement, Location, ProcessSummary, file_name};
 use urscope_analyzer::questions::{Held, Snapshot};
-use urscope_analyzer::report::since;
 use urscope_rules::Severity;
-use urscope_schema::{counted, host::ranks::process_name, short_size};
+use urscope_schema::{counted, short_size, since};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
@@ -58,7 +57,7 @@ fn process(seen: &ProcessSummary, index: usize, pace: Option<&Pace<'_>>, hosts: 
         if seen.lost > 0 { format!("\n{} of its records could not be written", seen.lost) } else { String::new() };
     let whole = format!(
         "{} on {}\n{}\n\n{}{inside}\n{} calls, {} of them IPC{lost}\ncommand: {}\ntrace: {}",
-        process_name(&seen.executable, seen.pid, seen.rank),
+        seen.name(),
         seen.host,
         seen.executable,
         seen.ended.name(),
@@ -173,28 +172,22 @@ pub(super) fn holders(snapshot: &Snapshot, order: usize) -> Vec<Row> {
     holds.into_iter().map(|(who, hold)| holder(who, &hold)).collect()
 }
 
-/// A process that holds something: its host, rank, pid and executable.
-type Holding<'a> = (&'a str, Option<u32>, u32, &'a str);
+/// A process that holds something: its host, rank and pid, and its name.
+type Holding<'a> = (&'a str, Option<u32>, u32, String);
 
 fn process_of(side: &Location) -> Holding<'_> {
-    (&side.host, side.rank, side.pid, &side.executable)
+    (&side.host, side.rank, side.pid, side.process())
 }
 
-fn holder((host, rank, pid, executable): Holding<'_>, hold: &Hold<'_>) -> Row {
+fn holder((host, _, _, name): Holding<'_>, hold: &Hold<'_>) -> Row {
     let ended = hold.ended.unwrap_or(Ended::Running);
     let lines = hold.lines.iter().map(|(held, line)| {
         let size = held.size.map_or_else(String::new, |size| format!(", {}", short_size(size)));
         format!("{} {}{size}\n  {line}\n", held.fingerprint, held.kind)
     });
-    let whole =
-        format!("{} on {host}, {}\n\n{}", process_name(executable, pid, rank), ended.name(), lines.collect::<String>());
+    let whole = format!("{name} on {host}, {}\n\n{}", ended.name(), lines.collect::<String>());
     Row {
-        cells: vec![
-            process_name(executable, pid, rank),
-            hold.handles.to_string(),
-            hold.opens.to_string(),
-            short_size(hold.bytes),
-        ],
+        cells: vec![name, hold.handles.to_string(), hold.opens.to_string(), short_size(hold.bytes)],
         severity: None,
         faint: ended != Ended::Running,
         whole: Whole::Text(whole),

@@ -24,7 +24,7 @@ impl Refusal {
 
     pub(super) fn of(error: &QuestionError) -> Self {
         let status = match error {
-            QuestionError::NoSuchHandle(_) => StatusCode::NOT_FOUND,
+            QuestionError::NoSuchHandle { .. } => StatusCode::NOT_FOUND,
             QuestionError::TooLate { .. } => StatusCode::BAD_REQUEST,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };

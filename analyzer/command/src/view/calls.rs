@@ -1,8 +1,7 @@
 //! The table of the calls of a run: small enough to keep in memory, and fast to search.
 
 use super::shared_list::SharedList;
-use urscope_analyzer::lifetimes::FinishedCall;
-use urscope_analyzer::questions::Searched;
+use urscope_analyzer::{lifetimes::FinishedCall, questions::Searched};
 use urscope_schema::api::{Function, ResultCode};
 
 /// How many calls are kept. Later calls are omitted, and [`CallTable::limit`] reports that.
@@ -30,22 +29,21 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The row of a call. `ended` is the fingerprint of the handle data that it ended, and is used if its values have
-    /// none.
-    pub(super) fn new(call: &FinishedCall<'_>, ended: Option<u64>) -> Self {
-        let FinishedCall { process, tid, number, function, from, to, result, asked, answered, .. } = *call;
-        let fingerprint = answered.fingerprint.or(asked.fingerprint).or(ended);
+    /// The row of a call.
+    pub(super) fn of(call: &FinishedCall<'_>) -> Self {
+        let FinishedCall { asked, answered, .. } = *call;
+        let took = call.to.map(|to| to.saturating_sub(call.from));
         Self {
-            from,
-            took: to.filter(|_| result.is_some()).map_or(NONE, |to| to.saturating_sub(from)),
-            number,
+            from: call.from,
+            took: took.filter(|_| call.result.is_some()).unwrap_or(NONE),
+            number: call.number,
             value: answered.subject().or(asked.subject()).unwrap_or_default(),
             size: answered.size.or(asked.size).unwrap_or(NONE),
-            fingerprint: fingerprint.unwrap_or_default(),
-            process,
-            tid,
-            result: result.unwrap_or(ResultCode::SUCCESS).0,
-            function,
+            fingerprint: call.fingerprint.unwrap_or_default(),
+            process: call.process,
+            tid: call.tid,
+            result: call.result.unwrap_or(ResultCode::SUCCESS).0,
+            function: call.function,
             stack: asked.stack.and_then(|stack| stack.try_into().ok()).unwrap_or_default(),
         }
     }
@@ -86,7 +84,8 @@ impl Searched for Row {
     }
 
     fn shares(&self) -> bool {
-        self.function.is_ipc()
+        // An allocation has a fingerprint if it imports.
+        self.function.is_ipc() || self.function.may_import() && self.fingerprint().is_some()
     }
 
     fn names(&self, handle: u64) -> bool {
@@ -154,6 +153,7 @@ pub(super) mod tests {
             made: None,
             of: None,
             ended: &[],
+            fingerprint: None,
         }
     }
 
@@ -164,15 +164,12 @@ pub(super) mod tests {
 
     #[test]
     fn unknown_values_are_none() {
-        let row = Row::new(&begun(Function::urUSMFree, &Values::NONE), None);
-        assert_eq!(
-            (row.took(), row.result(), row.value(), row.size(), row.fingerprint()),
-            (None, None, None, None, None)
-        );
+        let known = |row: Row| (row.took(), row.result(), row.value(), row.size(), row.fingerprint());
+        let unreturned = begun(Function::urUSMFree, &Values::NONE);
+        assert_eq!(known(Row::of(&unreturned)), (None, None, None, None, None));
         let asked = Values { pointer: Some(7), size: Some(0), ..Values::NONE };
-        let call = FinishedCall { to: Some(3), result: Some(ResultCode(44)), ..begun(Function::urUSMFree, &asked) };
-        let row = Row::new(&call, Some(9));
-        let known = (row.took(), row.result(), row.value(), row.size(), row.fingerprint());
-        assert_eq!(known, (Some(0), Some(ResultCode(44)), Some(7), Some(0), Some(9)));
+        let (to, result) = (Some(3), Some(ResultCode(44)));
+        let returned = FinishedCall { to, result, asked: &asked, fingerprint: Some(9), ..unreturned };
+        assert_eq!(known(Row::of(&returned)), (Some(0), Some(ResultCode(44)), Some(7), Some(0), Some(9)));
     }
 }

@@ -163,7 +163,7 @@ impl Wanted {
         let set = |text: &String| Some(text).filter(|text| !text.is_empty()).cloned();
         let filter = || -> Result<_, String> {
             Ok(CallFilter {
-                all: !is_set(&self.ipc),
+                ipc: is_set(&self.ipc),
                 process: number("process", &self.process)?,
                 function: set(&self.function),
                 fingerprint: set(&self.fingerprint).map(|text| word(&text)).transpose()?,
@@ -323,9 +323,10 @@ mod tests {
 
     fn rows() -> CallTable {
         let row = |process, number, function, from, took: Option<u64>, result: Option<u32>, pointer| {
-            let asked = Values { pointer: Some(pointer), fingerprint: Some(pointer * 16), ..Values::NONE };
+            let asked = Values { pointer: Some(pointer), ..Values::NONE };
             let (tid, to, result) = (70 + process, took.map(|took| from + took), result.map(ResultCode));
-            Row::new(&FinishedCall { process, tid, number, from, to, result, ..begun(function, &asked) }, None)
+            let fingerprint = Some(pointer * 16);
+            Row::of(&FinishedCall { process, tid, number, from, to, result, fingerprint, ..begun(function, &asked) })
         };
         let mut calls = CallTable::of(MOST_CALLS);
         let rows = [

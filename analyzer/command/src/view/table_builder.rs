@@ -21,8 +21,6 @@ pub(super) struct TableBuilder {
     pub(super) spans: Vec<Span>,
     pub(super) process_index: ProcessIndex,
     pub(super) stacks: Vec<Stacks>,
-    /// The lifetimes that ended since the last call, with their fingerprints. An end comes before its call.
-    died: Vec<(u64, Option<u64>)>,
 }
 
 impl TableBuilder {
@@ -34,7 +32,6 @@ impl TableBuilder {
             spans: Vec::new(),
             process_index: ProcessIndex::default(),
             stacks: Vec::new(),
-            died: Vec::new(),
         }
     }
 }
@@ -50,10 +47,7 @@ impl EventSink for TableBuilder {
     }
 
     fn call(&mut self, call: &FinishedCall<'_>) {
-        let ended = call.ended.first().and_then(|id| self.died.iter().find(|(died, _)| died == id));
-        let fingerprint = ended.and_then(|(_, fingerprint)| *fingerprint);
-        self.died.clear();
-        self.calls.put(Row::new(call, fingerprint));
+        self.calls.put(Row::of(call));
     }
 
     fn birth(&mut self, life: &Lifetime) {
@@ -62,7 +56,6 @@ impl EventSink for TableBuilder {
 
     fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         self.lives.died(life, at, how);
-        self.died.push((life.id, life.fingerprint));
     }
 
     fn freed(&mut self, _: u32, memory: u64, at: u64) {
@@ -70,7 +63,6 @@ impl EventSink for TableBuilder {
     }
 
     fn end(&mut self, process: u32, at: u64, _: Ended) {
-        self.died.clear();
         if let Some(span) = self.spans.get_mut(process as usize) {
             span.ended_ns = span.ended_ns.max(at);
         }

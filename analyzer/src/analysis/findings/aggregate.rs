@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use urscope_schema::trace::process_times::ProcessTimes;
-use urscope_schema::{counted, enumerated, host::ranks::process_name};
+use urscope_schema::{counted, enumerated};
 
 use super::{Node, Report};
 use crate::analysis::{
@@ -123,7 +123,7 @@ fn deaths(nodes: &[Node], options: &Options) -> Option<String> {
     };
     let mut died = nodes.iter().flat_map(|node| &node.processes).filter(|process| !expected(process));
     let first = died.next()?;
-    let name = process_name(&first.executable, first.pid, first.rank);
+    let name = first.name();
     let how = first.signal.as_ref().map_or_else(|| "was killed".to_owned(), |signal| format!("died of {signal}"));
     let inside = first.inside.as_ref().map_or_else(String::new, |function| match first.inside_call {
         Some(call) => format!(" inside call {call} ({function})"),

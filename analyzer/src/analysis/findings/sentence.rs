@@ -42,6 +42,11 @@ impl Judgement {
         let same = |other: &&Location| !other.is_of(&finding.process);
         let other = finding.other.as_ref().filter(same);
         let other = other.map_or_else(|| "a process".to_owned(), |other| other_name(&finding.process, other));
+        let other = match finding.others {
+            0 => other,
+            1 => format!("{other} and one more"),
+            others => format!("{other} and {} others", grouped(others)),
+        };
         let what = finding.size.map_or_else(|| noun(finding.kind.as_deref()).to_owned(), short_size);
         let what = rule.sentence.replace("{what}", &what).replace("{other}", &other);
         let what = what.replace("handle data for handle data", "handle data");

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use urscope_schema::host::ranks::process_name;
 
 /// A place in a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +35,13 @@ pub struct Location {
     /// The lines of source around the call site, if the source is below the directories of the user's choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Excerpt>,
+}
+
+impl Location {
+    /// The name of its process: `rank 7 (pid 12510)`, `producer (pid 12510)`, or with the program's name.
+    pub fn process(&self) -> String {
+        process_name(self.role.as_deref().unwrap_or(&self.executable), self.pid, self.rank)
+    }
 }
 
 /// Some lines of a source file.

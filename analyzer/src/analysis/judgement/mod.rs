@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urscope_rules::Severity;
-use urscope_schema::trace::records::EntryPoint;
+use urscope_schema::{host::ranks::process_name, trace::records::EntryPoint};
 
 pub use location::{Excerpt, Frame, Location};
 pub use schema::report_schema;
@@ -211,6 +211,13 @@ pub struct ProcessSummary {
     pub file: String,
 }
 
+impl ProcessSummary {
+    /// Its name: `rank 7 (pid 12510)`, `producer (pid 12510)`, or with the program's name.
+    pub fn name(&self) -> String {
+        process_name(self.role.as_deref().unwrap_or(&self.executable), self.pid, self.rank)
+    }
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -253,6 +260,9 @@ pub struct FoundFinding {
     pub process: Location,
     /// The other place that the finding involves.
     pub other: Option<Location>,
+    /// The number of further processes on the other side.
+    #[serde(default)]
+    pub others: u64,
     /// Where the other process ended what it held, after the finding: the close of memory that was freed before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<Location>,

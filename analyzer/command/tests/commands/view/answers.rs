@@ -50,7 +50,7 @@ fn questions_that_cannot_be_answered_are_refused() {
     for (path, status, why) in [
         ("api/handle", 400, "name"),
         ("api/handle?name=x", 400, "expected a fingerprint or an address"),
-        ("api/handle?name=0x1", 404, "no handle in these traces"),
+        ("api/handle?name=0x1", 404, "no handle has the fingerprint"),
         ("api/holders?at_ns=x", 400, "at_ns"),
         ("api/holders?at_ns=99999999999999", 400, "ask for an earlier moment"),
         ("api/calls?sort=size", 400, "unknown variant `size`, expected one of `time`"),
