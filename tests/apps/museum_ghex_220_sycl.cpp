@@ -33,4 +33,6 @@ static void first(Peer &neighbour) {
   print("the borders were exchanged");
 }
 
-int main(int argc, char **argv) { return run(argc, argv, first, rank); }
+static void second(Peer &neighbour) { rank(neighbour); }
+
+int main(int argc, char **argv) { return run(argc, argv, first, second); }

@@ -122,7 +122,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Run,
     title: "commands of two processes access the same bytes at the same time",
-    sentence: "accessed {what} while a command of {other} did, and one of them wrote",
+    sentence: "accessed {what} before a command of {other} on it was known to be over, and one of them wrote",
     facts: &[FactKind::Executed, FactKind::Unordered],
     check: Check::Stateful(|| Box::new(Accesses::default())),
 };

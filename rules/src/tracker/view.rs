@@ -148,7 +148,10 @@ impl Tracker {
                 memory.into_iter().flat_map(|memory| &memory.exports).copied().for_each(each);
             }
             Effect::Frees(_) | Effect::FreesLater(_) | Effect::Opens(Kind::Usm) | Effect::Closes(Kind::Usm) => {
-                let mapping = values.pointer.and_then(|pointer| state.mappings.get(pointer));
+                let mapping = values.pointer.and_then(|pointer| {
+                    let around = || state.mapping_around(pointer).map(|(_, mapping)| mapping);
+                    state.mappings.get(pointer).or_else(around)
+                });
                 mapping.and_then(|mapping| mapping.export).into_iter().for_each(each);
             }
             Effect::Creates(kind)
