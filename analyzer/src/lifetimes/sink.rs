@@ -105,8 +105,8 @@ pub struct FinishedCall<'a> {
     /// The number of the lifetime of the handle data that it opened: the latest with these bytes that was got before
     /// the call.
     pub of: Option<u64>,
-    /// The numbers of the lifetimes that it ended. Where nothing need be put, a free ends those of all handle data of its
-    /// memory.
+    /// The numbers of the lifetimes that it ended. Where nothing need be put, a free ends those of all handle data of
+    /// its memory.
     pub ended: &'a [u64],
     /// The fingerprint of the handle data that it got, opened, put, closed or freed the memory of.
     pub fingerprint: Option<u64>,

@@ -1,8 +1,8 @@
 //! The trace, in two forms that Perfetto opens as they are: a Chrome trace with one JSON line per record, and a binary
 //! one.
 //!
-//! [`chrome`] and [`fxt`] write and read one form each. [`Record`] is what both have to say, [`packed`] has calls in few
-//! words, and [`records`] are the records that are not calls. [`process_times`] describes a file beside the traces.
+//! [`chrome`] and [`fxt`] write and read one form each. [`Record`] is what both have to say, [`packed`] has calls in
+//! few words, and [`records`] are the records that are not calls. [`process_times`] describes a file beside the traces.
 //! `FORMAT.md` in this folder specifies the format. Nothing here opens a file.
 
 pub mod chrome;

@@ -223,8 +223,8 @@ pub struct Footer {
     /// The number of calls of each function that was called.
     pub per_function: std::collections::BTreeMap<String, u64>,
     /// The descriptors that gets of physical memory have returned and that are certainly still open, as the same open
-    /// file: the latest get of each number counts. At most [`super::chrome::write::MOST_KEPT`]; only where the program is to
-    /// close them.
+    /// file: the latest get of each number counts. At most [`super::chrome::write::MOST_KEPT`]; only where the program
+    /// is to close them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<u32>,
     /// The clocks at the end.

@@ -1,5 +1,5 @@
-//! What a package installs works wherever it lies: the tree of `scripts/packages/stage_tree.py`, here with the programs that the
-//! tests run.
+//! What a package installs works wherever it lies: the tree of `scripts/packages/stage_tree.py`, here with the programs
+//! that the tests run.
 //!
 //! That the packages hold this tree, and that their removal leaves nothing, is tested in
 //! `python/tests/test_packages.py`.

@@ -339,8 +339,8 @@ fn the_command_is_used_from_python() {
     assert_passed(&run.limit(Duration::from_mins(5)).run(), 7);
 }
 
-/// What `scripts/packages/make_packages.py` makes, from small files in the place of the programs, and the recipes for other
-/// tools.
+/// What `scripts/packages/make_packages.py` makes, from small files in the place of the programs, and the recipes for
+/// other tools.
 #[test]
 fn the_packages_are_the_same_each_time_and_leave_nothing_behind() {
     let test = folder().join("tests/test_packages.py");

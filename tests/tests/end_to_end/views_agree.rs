@@ -1,5 +1,5 @@
-//! Every view of a run gives the same figures: the report, the lists of calls and holders, the statistics, the history of
-//! each handle, the display of the terminal and the page.
+//! Every view of a run gives the same figures: the report, the lists of calls and holders, the statistics, the history
+//! of each handle, the display of the terminal and the page.
 //!
 //! [`differences`] is called by the tests that run all programs.
 
@@ -9,7 +9,8 @@ use serde_json::Value;
 use urscope_tests::view_server::ViewServer;
 use urscope_tests::{Outcome, run};
 
-/// Programs with wrong handle data that an implementation accepts: what is left of that is in no view as it is in another.
+/// Programs with wrong handle data that an implementation accepts: what is left of that is in no view as it is in
+/// another.
 pub(crate) const HOSTILE: [&str; 5] = [
     "sharing damaged_handle",
     "ur_memory apart",

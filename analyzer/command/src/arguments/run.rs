@@ -60,8 +60,8 @@ pub(crate) struct RunArguments {
 
     /// The directory for the traces. [default: $URSCOPE_DIR, else urscope-traces/<PROGRAM>-<N>]
     ///
-    /// It is created if it does not exist. Traces of earlier runs in it are kept and not analyzed again. In the name, %h
-    /// is this host, %p this process and %r its rank under an MPI launcher.
+    /// It is created if it does not exist. Traces of earlier runs in it are kept and not analyzed again. In the name,
+    /// %h is this host, %p this process and %r its rank under an MPI launcher.
     #[arg(long, value_name = "DIR", help_heading = TRACING)]
     pub(crate) dir: Option<PathBuf>,
 

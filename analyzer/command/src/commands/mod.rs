@@ -97,10 +97,10 @@ fn help_template() -> String {
     let commands = Command::augment_subcommands(clap::Command::new(""));
     let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
     for (heading, names) in GROUPS {
-        text += &format!("\n{heading}:\n");
+        text.extend(["\n", heading, ":\n"]);
         for command in names.iter().filter_map(|name| commands.find_subcommand(name)) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            text += &format!("  {:<11}  {about}\n", command.get_name());
+            text.extend([format!("  {:<11}  {about}\n", command.get_name())]);
         }
     }
     text + "\nOptions:\n{options}{after-help}\n"
