@@ -78,9 +78,9 @@ impl File {
 
     fn event(&mut self, first: u64, body: &[u64], before: u64) {
         let category = self.string(first >> 32 & 0xffff, &[]);
-        // The third string of this text.
+        // The second string of this text.
         let earlier = self.strings.range(..first >> 32 & 0xffff).filter(|(_, text)| **text == category).count();
-        let repeats = category == "api" && earlier == 2;
+        let repeats = category == "api" && earlier == 1;
         let name = self.string(first >> 48, &[]);
         let phase = ["i", "C", "B", "E", "X"][(first >> 16 & 0xf) as usize];
         let mut args = Map::new();
