@@ -28,11 +28,12 @@ fs.mkdirSync(fonts, { recursive: true });
 for (const name of ['Sans', 'Sans-Bold', 'Sans-Oblique', 'SansMono', 'SansMono-Bold']) {
   fs.copyFileSync(path.join(folder, `node_modules/dejavu-fonts-ttf/ttf/DejaVu${name}.ttf`), path.join(fonts, `${name}.ttf`));
 }
+// Their paths are relative, so that the folder can be moved; browser.mjs says where the cache is.
 fs.writeFileSync(path.join(unpacked, 'fonts.conf'), `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
-  <dir>${fonts}</dir>
-  <cachedir>${path.join(folder, 'font-cache')}</cachedir>
+  <dir prefix="relative">../fonts</dir>
+  <cachedir prefix="xdg">fonts</cachedir>
   <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
 </fontconfig>
 `);

@@ -235,17 +235,17 @@ function picture(data, drawn) {
   );
 }
 
-/** What the colours of edges and cells mean. */
-export const legend = () =>
+/** What edges or cells mean. @param {string[]} others  what is no colour */
+export const legend = (...others) =>
   el(
     'p',
     { class: 'legend' },
     [
       ['memory', 'opened and closed'],
-      ['still', 'left open'],
+      ['found', 'left open, or with a warning'],
       ['error', 'with an error'],
-      ['found', 'with a warning'],
     ].map(([name, text]) => el('span', {}, el('i', { class: name }), text)),
+    others.map((text) => el('span', {}, text)),
   );
 
 /** @param {import('./run.js').RunData} data */
@@ -290,7 +290,7 @@ export function graph(data) {
     'figure',
     {},
     picture(data, edges(data)),
-    legend(),
+    legend('→ from the producer to the consumer', 'thick: many bytes', '▲ error ◆ warning ● note in a process'),
     idle > 0 && el('p', { class: 'caption faint' }, `${count(idle, 'more process', 'more processes')} shared nothing.`),
     table(data),
   );

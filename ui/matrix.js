@@ -211,7 +211,7 @@ export function matrix(data) {
     {},
     canvas,
     caption,
-    legend(),
+    legend('dark: many bytes', 'diagonal: opened by the producer itself'),
     sharing < order.length && el('p', { class: 'caption faint' }, silent),
     table(data),
   );

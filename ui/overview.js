@@ -244,23 +244,66 @@ function processes({ run, check }) {
   );
 }
 
-/** @param {any} held */
+/** With more holders at one place than this, only their number is shown. */
+const NAMED_UP_TO = 3;
+
+/** In which processes it is open: those of one place together. @param {any} held */
 function holder(held) {
   const ranked = [...held.holders].sort((a, b) => (a.since.rank ?? -1) - (b.since.rank ?? -1));
-  return ranked.map((/** @type {any} */ by) =>
-    el(
-      'div',
-      {},
-      who(by.since),
-      by.since.site && [' in ', by.since.site],
-      ', since ',
-      when(by.since.time_ns),
-      `, as ${by.opened}`,
-      by.opens > 1 && `, ${by.opens} times`,
-      by.released && ', lost with its context ',
-      by.released && when(by.released.time_ns),
-    ),
+  /** @type {Map<string, any[]>} */
+  const places = new Map();
+  for (const by of ranked) places.set(by.since.site ?? '', [...(places.get(by.since.site ?? '') ?? []), by]);
+  return [...places].map(([site, all]) => {
+    if (all.length <= NAMED_UP_TO) return all.map(one);
+    const processes = all.every((by) => by.since.rank !== null)
+      ? count(all.length, 'rank')
+      : count(all.length, 'process', 'processes');
+    const first = all.reduce((first, by) => Math.min(first, by.since.time_ns), Infinity);
+    const title = all.map((by) => who(by.since)).join(', ');
+    return el('div', { title }, processes, site && ` in ${site}`, ', since ', when(first));
+  });
+}
+
+/** One that has it open. @param {any} by */
+function one(by) {
+  return el(
+    'div',
+    {},
+    who(by.since),
+    by.since.site && [' in ', by.since.site],
+    ', since ',
+    when(by.since.time_ns),
+    `, as ${by.opened}`,
+    by.opens > 1 && `, ${by.opens} times`,
+    by.released && ', lost with its context ',
+    by.released && when(by.released.time_ns),
   );
+}
+
+/**
+ * What is held, with what was got and opened at the same places together.
+ * @param {any[]} held
+ * @returns {{kind: string, fingerprint: string, number: number, size: number | null, handles: number, got: any, holders: any[],
+ *   by: Set<string>}[]}
+ */
+function atPlaces(held) {
+  const places = new Map();
+  for (const one of held) {
+    const sites = [...new Set(one.holders.map((/** @type {any} */ by) => by.since.site))].sort();
+    // Without a place, each stands for itself.
+    const key = one.got.site ? JSON.stringify([one.kind, one.got.site, sites]) : one.fingerprint;
+    const known = places.get(key);
+    if (!known) {
+      places.set(key, { ...one, number: 1, by: new Set([who(one.got)]) });
+      continue;
+    }
+    known.number++;
+    known.size = known.size === null && one.size === null ? null : (known.size ?? 0) + (one.size ?? 0);
+    known.handles += one.handles;
+    known.holders = [...known.holders, ...one.holders];
+    known.by.add(who(one.got));
+  }
+  return [...places.values()];
 }
 
 /** What processes left of which no traced process got the handle data. @param {any} holders */
@@ -285,7 +328,7 @@ function lost(holders) {
 
 /** @param {any} holders @param {boolean} judged */
 function held(holders, judged) {
-  const rows = holders.held;
+  const rows = atPlaces(holders.held);
   if (rows.length === 0 && holders.lost_count > 0) return lost(holders);
   if (rows.length === 0)
     return el(
@@ -298,20 +341,31 @@ function held(holders, judged) {
     grid(
       'What is held',
       [
-        { name: 'what', cell: (one) => one.kind },
+        { name: 'what', cell: (one) => (one.number > 1 ? `${figure(one.number)} × ${one.kind}` : one.kind) },
         {
           name: 'handle data',
-          cell: (one) => el('a', { class: 'code', href: href('handle', one.fingerprint) }, one.fingerprint),
+          cell: (one) => [
+            el('a', { class: 'code', href: href('handle', one.fingerprint) }, one.fingerprint),
+            one.number > 1 && ` and ${figure(one.number - 1)} more`,
+          ],
         },
         { name: 'size', number: true, cell: (one) => size(one.size) },
-        { name: 'got by', cell: (one) => [who(one.got), ' ', when(one.got.time_ns)] },
+        {
+          name: 'got by',
+          cell: (one) => [
+            one.by.size > 1 ? count(one.by.size, 'process', 'processes') : who(one.got),
+            ' ',
+            when(one.got.time_ns),
+          ],
+        },
         { name: 'at', cell: (one) => el('span', { class: 'site', title: one.got.site }, one.got.site) },
         { name: 'not put', number: true, cell: (one) => figure(one.handles) },
         { name: 'open in', cell: holder },
       ],
       rows.slice(0, 200),
     ),
-    rows.length > 200 && el('p', { class: 'faint' }, `The first 200 of ${figure(rows.length)}; urscope holders lists all.`),
+    rows.length > 200 &&
+      el('p', { class: 'faint' }, `The first 200 of ${count(rows.length, 'place')}; urscope holders lists all.`),
   ];
 }
 

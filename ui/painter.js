@@ -7,7 +7,7 @@ import { after, FOUND, OPEN } from './lanes.js';
 import { kindClass } from './lifetimes.js';
 import { bytes, figure } from './format.js';
 import { mark, visible } from './marks.js';
-import { BAR, FONT, ROW, STRIP, TOP } from './measures.js';
+import { BAR, FONT, MARKS, ROW, STRIP, TOP } from './measures.js';
 import { minimap, ruler, strip } from './ruler.js';
 import { colours } from './theme.js';
 
@@ -343,6 +343,9 @@ export class Painter {
     const seen = instants.filter(({ time }) => time >= from && time <= to);
     const at = (/** @type {import('./marks.js').Instant} */ instant) => gutter + (instant.time - from) * scale;
     const marked = visible(seen, at, 2);
+    context.font = FONT;
+    context.fillStyle = ink.faint;
+    if (instants.length > 0) context.fillText('findings', 6, STRIP + MARKS / 2);
     for (const instant of selected && seen.includes(selected) && !marked.includes(selected) ? [...marked, selected] : marked) {
       const x = at(instant);
       const is = instant === selected;
@@ -351,13 +354,13 @@ export class Painter {
         context.lineWidth = is ? 1.5 : 1;
         context.setLineDash(is ? [] : [3, 3]);
         context.beginPath();
-        context.moveTo(x, STRIP + 4);
+        context.moveTo(x, STRIP + MARKS / 2);
         context.lineTo(x, height);
         context.stroke();
         context.setLineDash([]);
       }
-      mark(context, ink, x, TOP - 6, instant.severity, is ? 6 : 4);
-      this.drawn.push({ x, y: TOP - 6, instant });
+      mark(context, ink, x, STRIP + MARKS / 2, instant.severity, is ? 6 : 4);
+      this.drawn.push({ x, y: STRIP + MARKS / 2, instant });
     }
   }
 

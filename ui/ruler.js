@@ -3,7 +3,7 @@
  */
 import { roundStep, span, tickLabel, ticks } from './format.js';
 import { mark, visible } from './marks.js';
-import { BAR, FONT, STRIP, TOP } from './measures.js';
+import { AXIS, BAR, FONT, STRIP, TOP } from './measures.js';
 
 /** How far apart labels are, in pixels. */
 const APART = 110;
@@ -84,22 +84,22 @@ export function ruler(context, ink, viewport) {
   const step = roundStep(length, count);
   context.font = FONT;
   context.fillStyle = ink.faint;
-  context.fillText(viewport.gutter < 150 ? span(length) : `${span(length)} in view`, 6, STRIP + 12);
+  context.fillText(viewport.gutter < 150 ? span(length) : `${span(length)} in view`, 6, AXIS + 12);
   context.save();
   context.beginPath();
-  context.rect(viewport.gutter, STRIP, wide, viewport.height);
+  context.rect(viewport.gutter, AXIS, wide, viewport.height);
   context.clip();
   for (const ns of ticks(viewport.from, viewport.to, count)) {
     const x = Math.round(viewport.gutter + (ns - viewport.from) * scale);
     context.fillStyle = ink.line;
-    context.fillRect(x, STRIP, 1, TOP - STRIP);
+    context.fillRect(x, AXIS, 1, TOP - AXIS);
     context.globalAlpha = 0.35;
     context.fillRect(x, TOP, 1, viewport.height);
     context.globalAlpha = 1;
     context.fillStyle = ink.faint;
     const label = tickLabel(ns, step);
     // A label that would be cut is left out.
-    if (x + 4 + context.measureText(label).width <= viewport.width - BAR) context.fillText(label, x + 4, STRIP + 12);
+    if (x + 4 + context.measureText(label).width <= viewport.width - BAR) context.fillText(label, x + 4, AXIS + 12);
   }
   context.restore();
 }

@@ -35,6 +35,7 @@ export async function launch() {
       ...process.env,
       LD_LIBRARY_PATH: `${CHROMIUM}/lib:${CHROMIUM}`,
       FONTCONFIG_FILE: path.join(CHROMIUM, 'fonts.conf'),
+      XDG_CACHE_HOME: path.join(CHROMIUM, '../cache'),
       HOME: os.tmpdir(),
     },
   });
