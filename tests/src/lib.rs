@@ -19,6 +19,7 @@ pub mod clients;
 pub mod discovery;
 pub mod hunt;
 pub mod instructions;
+pub mod order_rounds;
 pub mod perfetto;
 pub mod processor;
 pub mod record_fields;

@@ -12,7 +12,7 @@ mod mistake;
 mod plant;
 mod processes;
 mod program;
-mod random;
+pub(crate) mod random;
 mod schedule;
 mod script;
 mod sharing;

@@ -2,16 +2,16 @@
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// The stream of a seed.
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// The next number.
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -19,17 +19,17 @@ impl Random {
     }
 
     /// A number below a bound, which is not zero.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
     /// Whether something with a chance of one in `chance` happens.
-    pub(super) fn one_in(&mut self, chance: usize) -> bool {
+    pub(crate) fn one_in(&mut self, chance: usize) -> bool {
         self.below(chance) == 0
     }
 
     /// One of some values.
-    pub(super) fn choose<T: Copy>(&mut self, values: &[T]) -> T {
+    pub(crate) fn choose<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len())]
     }
 }

@@ -56,6 +56,7 @@ mod neighbours;
 mod no_skips;
 mod nothing_to_judge;
 mod odd_processes;
+mod order_rounds;
 mod other_adapters;
 mod other_runs;
 mod other_users;

@@ -98,7 +98,7 @@ const PROGRAMS: [(&str, Shares, Runs); 57] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 37] = [
+const LEFT_OUT: [(&str, &str); 39] = [
     ("bad_calls_cuda", "it takes a list of functions"),
     ("bad_calls_ur", "it takes a list of functions"),
     ("bad_calls_ze", "it takes a list of functions"),
@@ -108,6 +108,7 @@ const LEFT_OUT: [(&str, &str); 37] = [
     ("cuda_clients", "it is a script that needs a GPU"),
     ("cuda_kernel", "it has nothing to do with an adapter"),
     ("cuda_order", "it has nothing to do with an adapter"),
+    ("cuda_order_rounds", "it takes a file of rounds"),
     ("cuda_sharing", "it has nothing to do with an adapter"),
     ("cuda_sharing_by_proc_address", "it has nothing to do with an adapter"),
     ("cuda_sharing_by_runtime", "it has nothing to do with an adapter"),
@@ -130,6 +131,7 @@ const LEFT_OUT: [(&str, &str); 37] = [
     ("scenario", "it is run with each of its scenarios"),
     ("stepped_calls", "the tests of interrupted calls run it"),
     ("shmem_exchange", "a launcher starts it"),
+    ("sycl_order_rounds", "it takes a file of rounds"),
     ("system_calls", "the tests of odd processes run it"),
     ("two_terminals", "it is started twice"),
     ("violent_ends", "the tests of violent ends run it"),
