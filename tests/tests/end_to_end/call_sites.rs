@@ -54,6 +54,29 @@ fn a_baseline_with_one_mistake_does_not_excuse_another_in_the_same_function() {
 }
 
 /// Without lines, the functions are compared, and without functions the addresses.
+/// The run shows more of a program that makes more mistakes, and that must not change what a mistake is.
+#[test]
+fn a_mistake_has_one_place_and_identity_alone_and_among_others() {
+    let of = |programs: &[&str]| {
+        let run = |program: &&str| {
+            let (name, case) = program.split_once(' ').unwrap_or((program, ""));
+            format!("'{}' {case}", apps::executable(name, Release::R2026_2).display())
+        };
+        let script = programs.iter().map(run).collect::<Vec<_>>().join("; ");
+        let outcome = TestRun::of_program("/bin/sh").adapter(Adapter::V2).arg("-c").arg(script).run();
+        let report = outcome.report();
+        let named = |finding: &Value| ["rule", "identity", "severity"].map(|field| finding[field].clone());
+        let found = report.findings().iter().map(|finding| (named(finding), finding["process"]["site"].clone()));
+        found.collect::<Vec<_>>()
+    };
+    let programs = ["free_while_open", "mistakes double_put", "mistakes leaked_mapping", "mistakes double_close"];
+    let together = of(&programs);
+    for program in programs {
+        let alone = of(&[program]);
+        assert!(!alone.is_empty() && alone.iter().all(|found| together.contains(found)), "{alone:#?}, {together:#?}");
+    }
+}
+
 #[test]
 fn stripped_programs_are_compared_as_far_as_they_have_names() {
     let folder = tempfile::tempdir().expect("a folder");

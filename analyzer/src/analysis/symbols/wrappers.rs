@@ -47,19 +47,19 @@ impl Wrappers {
         for frame in &mut *stack {
             frame.wrapper = covers(&self.named, frame) && !covers(&self.never, frame);
         }
-        for at in self.passed(stack, found) {
+        for at in self.passed(stack, found, |frame| frame.wrapper) {
             stack.get_mut(at).into_iter().for_each(|frame| frame.wrapper = true);
         }
     }
 
-    /// The innermost frames of the program that are passed.
-    fn passed(&self, stack: &[Frame], found: &Dispatchers) -> Vec<usize> {
+    /// The innermost frames of the program that are passed: those that are `marked`, too.
+    fn passed(&self, stack: &[Frame], found: &Dispatchers, marked: impl Fn(&Frame) -> bool) -> Vec<usize> {
         let own: Vec<usize> =
             stack.iter().enumerate().filter(|(_, frame)| frame.is_of_program()).map(|(at, _)| at).collect();
         let passes = |nth: usize, at: usize| {
             let Some(frame) = stack.get(at) else { return false };
             let outside = || own.get(nth + 1).and_then(|next| stack.get(at + 1..=*next)).unwrap_or_default();
-            frame.wrapper
+            marked(frame)
                 || (is_of_library(frame) || found.has(frame) || frame.is_thin(outside())) && !covers(&self.never, frame)
         };
         let passed: Vec<usize> =
@@ -71,7 +71,7 @@ impl Wrappers {
 
 /// The call site of a stack by what its functions are, whatever else the run shows.
 pub(super) fn own_site(stack: &[Frame]) -> Option<usize> {
-    let passed = Wrappers::default().passed(stack, &Dispatchers::default());
+    let passed = Wrappers::default().passed(stack, &Dispatchers::default(), |_| false);
     stack.iter().enumerate().find(|(at, frame)| frame.is_of_program() && !passed.contains(at)).map(|(at, _)| at)
 }
 
