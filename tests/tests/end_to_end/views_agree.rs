@@ -11,13 +11,18 @@ use urscope_tests::{Outcome, run};
 
 /// Programs with wrong handle data that an implementation accepts: what is left of that is in no view as it is in
 /// another.
-pub(crate) const HOSTILE: [&str; 5] = [
+const HOSTILE: [&str; 5] = [
     "sharing damaged_handle",
     "ur_memory apart",
     "ur_violations put_as_an_event",
     "ze_sharing descriptor-as-handle",
     "ze_sharing descriptor-of-handle",
 ];
+
+/// Whether a run has traces, and what is in them is what the program meant.
+pub(crate) fn are_comparable(way: &str, outcome: &Outcome) -> bool {
+    !HOSTILE.contains(&way) && !outcome.trace_files().is_empty()
+}
 
 /// What a command answers about a run, as JSON.
 fn answer(arguments: &[&str], folder: &str) -> Value {
