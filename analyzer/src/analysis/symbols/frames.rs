@@ -233,8 +233,9 @@ impl FoundFinding {
 
     /// A hash of what is the same in every run: the rule, and for both sides the program, the function of C, and all
     /// frames of the program, by function and source file, or by module and offset; and where in its function the call
-    /// site is. It excludes process ids and addresses, line numbers, which change with every edit above the function,
-    /// directories, which differ between machines, and whatever else ran or was asked for.
+    /// site is, or each frame of a program without lines. It excludes process ids and addresses, line numbers, which
+    /// change with every edit above the function, directories, which differ between machines, and whatever else ran or
+    /// was asked for.
     pub(crate) fn identity_of(&self) -> String {
         self.hash(true)
     }
@@ -255,8 +256,13 @@ impl FoundFinding {
                     (None, _) => [frame.offset.as_str(), file_name(&frame.module)].map(Cow::from),
                 });
             }
-            let site = own_site(&side.stack).and_then(|at| side.stack.get(at)).filter(|_| places);
-            words.extend(site.and_then(|site| site.within).map(|within| within.to_string().into()));
+            let site = own_site(&side.stack);
+            // Which function of a program without lines is a wrapper is not known.
+            let is_site = |(at, frame): &(usize, &Frame)| {
+                Some(*at) == site || frame.line.is_none() && frame.is_of_program() && frame.module == side.executable
+            };
+            let sites = side.stack.iter().enumerate().filter(is_site).filter(|_| places);
+            words.extend(sites.filter_map(|(_, site)| site.within).map(|within| within.to_string().into()));
         }
         format!("{:016x}", fingerprint(words.join("\n").as_bytes()))
     }
