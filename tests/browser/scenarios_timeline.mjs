@@ -94,9 +94,9 @@ export async function marks_the_mistake({ base, open }) {
   assert.ok(begun[1] * 1e9 > found.time_ns, `and ends with the activity: ${begun}`);
   assert.ok(isMost || begun[1] - begun[0] < run.last_ns / 1e9, `and shows no more: ${begun} of ${run.last_ns}`);
 
-  await page.mouse.move(...(await place(page, found.time_ns, 46)));
+  await page.mouse.move(...(await place(page, found.time_ns, 36)));
   await page.locator('.tooltip', { hasText: /freed 8 MiB while .*: free_while_open\.cpp:14/ }).waitFor();
-  await page.mouse.click(...(await place(page, found.time_ns, 46)));
+  await page.mouse.click(...(await place(page, found.time_ns, 36)));
   await page.waitForFunction(() => /[?&]finding=/.test(location.hash));
   await page.waitForFunction((before) => Number(document.querySelector('[data-key="filter From"]').value) > before, begun[0]);
   const near = await seconds(page);
@@ -172,9 +172,9 @@ export async function begins_collapsed({ base, open }) {
   const tall = async () => (await canvas.boundingBox()).height;
   const shut = await tall();
   const box = await canvas.boundingBox();
-  await page.mouse.move(box.x + 40, box.y + 52 + 10);
+  await page.mouse.move(box.x + 40, box.y + 68 + 10);
   await page.locator('.tooltip', { hasText: /lifetimes of \d+ exports/ }).waitFor();
-  await page.mouse.click(box.x + 40, box.y + 52 + 10);
+  await page.mouse.click(box.x + 40, box.y + 68 + 10);
   await page.waitForFunction(() => location.hash.includes('open='));
   await page.waitForFunction((before) => document.querySelector('canvas.lanes').getBoundingClientRect().height > before, shut);
 }

@@ -1,4 +1,5 @@
-//! Plays generated rounds of commands and prints those that urscope judges wrongly. `scripts/orders` calls it and says how.
+//! Plays generated rounds of commands and prints those that urscope judges wrongly. `scripts/orders` calls it and says
+//! how.
 
 #![allow(
     clippy::expect_used,

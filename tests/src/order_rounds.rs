@@ -1,5 +1,5 @@
-//! A generator of rounds for `tests/apps/order_rounds.hpp`: programs whose commands are ordered by waits and messages, and
-//! the same with some of the waits too late. No device needs a delay for those to be found.
+//! A generator of rounds for `tests/apps/order_rounds.hpp`: programs whose commands are ordered by waits and messages,
+//! and the same with some of the waits too late. No device needs a delay for those to be found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -43,7 +43,7 @@ impl Rounds {
                 let when = if late == Some(at) { "late" } else { "in-time" };
                 format!("{} {} {when}", random.choose(&QUEUES), random.choose(&WAITS))
             };
-            rounds.text += &format!("{writer} {} {}\n", step(0), step(1));
+            rounds.text.extend([writer, " ", &step(0), " ", &step(1), "\n"]);
             if late.is_some() {
                 rounds.wrong.insert(number);
             }

@@ -1,4 +1,5 @@
-//! Generated rounds of commands: those whose waits come in time are clean, and each with a wait that is too late is found.
+//! Generated rounds of commands: those whose waits come in time are clean, and each with a wait that is too late is
+//! found.
 //! `scripts/orders` plays any number.
 
 use urscope_tests::order_rounds::{Interface, Rounds};
