@@ -26,10 +26,13 @@ export function edges({ run, check, stats }) {
   // Findings are sorted by severity: the first one between two processes is the worst.
   /** @type {Map<string, string>} */
   const worst = new Map();
-  for (const { excuse, severity, process, other } of check.findings) {
-    const [here, there] = [processOf(run, process)?.index, other && processOf(run, other)?.index];
-    if (excuse || here === undefined || there === undefined || there === null) continue;
-    for (const key of [`${here} ${there}`, `${there} ${here}`]) if (!worst.has(key)) worst.set(key, severity);
+  for (const { excuse, severity, process, other, others = [] } of check.findings) {
+    const here = processOf(run, process)?.index;
+    if (excuse || here === undefined) continue;
+    for (const side of [other, ...others]) {
+      const there = side && processOf(run, side)?.index;
+      for (const key of [`${here} ${there}`, `${there} ${here}`]) if (!worst.has(key)) worst.set(key, severity);
+    }
   }
   /** @type {Map<string, Edge>} */
   const found = new Map();

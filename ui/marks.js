@@ -2,7 +2,8 @@
  * The instants of mistakes: when each occurrence of a finding happened, in which process, and with which lifetimes.
  *
  * @typedef {{time: number, process: number, severity: string, finding: number, fingerprint: string | null, lifetimes: number[],
- *   other: {time: number, process: number} | null}} Instant  `other` is the other side, if it is known
+ *   other: {time: number, process: number} | null, others: number[]}} Instant  `other` is the other side, if it is known, and `others` are
+ *   the further processes there
  */
 import { SEVERITIES, processOf } from './run.js';
 
@@ -31,8 +32,9 @@ export function instantsOf({ run, check }, lifetimes, rule) {
       const first = place.time_ns === finding.process.time_ns && place.pid === finding.process.pid;
       const other =
         finding.other && first ? { time: finding.other.time_ns, process: processOf(run, finding.other)?.index ?? -1 } : null;
+      const others = first ? (finding.others ?? []).map((side) => processOf(run, side)?.index ?? -1) : [];
       const { severity } = finding;
-      found.push({ time: place.time_ns, process, severity, finding: index, fingerprint, lifetimes: [], other });
+      found.push({ time: place.time_ns, process, severity, finding: index, fingerprint, lifetimes: [], other, others });
     }
   });
   /** The instants of a finding by the handle data. @type {Map<string, Instant[]>} */
@@ -47,7 +49,8 @@ export function instantsOf({ run, check }, lifetimes, rule) {
     const fingerprint = lifetimes.fingerprint(lifetime);
     for (const finding of findings)
       for (const instant of by.get(`${finding} ${fingerprint}`) ?? [])
-        if ([instant.process, instant.other?.process].includes(lifetimes.process[lifetime])) instant.lifetimes.push(lifetime);
+        if ([instant.process, instant.other?.process, ...instant.others].includes(lifetimes.process[lifetime]))
+          instant.lifetimes.push(lifetime);
   }
   return found.sort((a, b) => a.time - b.time);
 }

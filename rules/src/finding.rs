@@ -53,8 +53,8 @@ pub struct Finding {
     pub at: Place,
     /// A second place: where the handle was got, opened or put before, in this process or another one.
     pub other: Option<Place>,
-    /// How many more processes are on the other side.
-    pub others: u64,
+    /// The places in further processes on the other side, one in each.
+    pub others: Vec<Place>,
     /// The object; none where the finding is about the whole run.
     pub subject: Option<Handle>,
     /// Its size in bytes.
@@ -84,7 +84,7 @@ impl Finding {
             severity: rule.severity,
             at,
             other: None,
-            others: 0,
+            others: Vec::new(),
             subject: None,
             size: None,
             fingerprint: None,

@@ -175,7 +175,7 @@ impl Locator {
             call: process.call,
             process,
             other: finding.other.map(|other| self.location(merger, other)),
-            others: finding.others,
+            others: finding.others.iter().map(|other| self.location(merger, *other)).collect(),
             later: finding
                 .other
                 .and_then(|other| merger.judged.releases.of(other))

@@ -169,8 +169,9 @@ fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
     // What an event or an event pool is used for afterwards decides.
     let most = if first.is_certain && what.kind == Kind::Usm { most } else { Severity::Note };
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(first.opened)).at_most(most);
-    let processes: BTreeSet<_> = freed.holders.iter().map(|holder| holder.opened.process).collect();
-    let finding = Finding { others: processes.len() as u64 - 1, ..finding };
+    let mut known = BTreeSet::from([first.opened.process]);
+    let others = freed.holders.iter().map(|holder| holder.opened).filter(|opened| known.insert(opened.process));
+    let finding = Finding { others: others.collect(), ..finding };
     let advice = if what.kind == Kind::Usm { ADVICE } else { "destroy it only after every process has closed it" };
     Some(finding.values(freed.size, freed.fingerprint).advice(advice).note_where(Promise::MemoryOutlivesFree))
 }

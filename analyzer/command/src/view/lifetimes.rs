@@ -266,7 +266,7 @@ impl LifetimeTable {
 pub(super) struct Marks(HashMap<(u32, u64), Vec<u32>>);
 
 impl Marks {
-    /// Collects findings: for both processes of the first occurrence, and for the process of each other one.
+    /// Collects findings: for all processes of the first occurrence, and for the process of each other one.
     pub(super) fn new(findings: &[FoundFinding], process_index: &ProcessIndex) -> Self {
         let mut marks = Self::default();
         for (place, finding) in (0..).zip(findings) {
@@ -279,10 +279,7 @@ impl Marks {
                 }
             };
             if let Some(bytes) = finding.fingerprint.as_deref().and_then(number) {
-                [Some(&finding.process), finding.other.as_ref()]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|side| mark(side, bytes));
+                finding.locations().chain(&finding.others).for_each(|side| mark(side, bytes));
             }
             for Occurrence { host, pid, executable, time_ns, fingerprint, .. } in &finding.occurrences {
                 let Some(bytes) = fingerprint.as_deref().and_then(number) else { continue };

@@ -42,7 +42,7 @@ impl Judgement {
         let same = |other: &&Location| !other.is_of(&finding.process);
         let other = finding.other.as_ref().filter(same);
         let other = other.map_or_else(|| "a process".to_owned(), |other| other_name(&finding.process, other));
-        let other = match finding.others {
+        let other = match finding.others.len() as u64 {
             0 => other,
             1 => format!("{other} and one more"),
             others => format!("{other} and {} others", grouped(others)),
@@ -124,7 +124,11 @@ mod tests {
 
     #[test]
     fn a_finding_is_a_sentence_with_its_place() {
-        assert_eq!(Judgement::default().sentence(&found()), "rank 7 freed 8 MiB while rank 6 had it open: ring.cpp:37");
+        let mut found = found();
+        assert_eq!(Judgement::default().sentence(&found), "rank 7 freed 8 MiB while rank 6 had it open: ring.cpp:37");
+        found.others = vec![Location::default(); 3];
+        let among = "rank 7 freed 8 MiB while rank 6 and 3 others had it open: ring.cpp:37";
+        assert_eq!(Judgement::default().sentence(&found), among);
     }
 
     #[test]

@@ -260,9 +260,9 @@ pub struct FoundFinding {
     pub process: Location,
     /// The other place that the finding involves.
     pub other: Option<Location>,
-    /// The number of further processes on the other side.
-    #[serde(default)]
-    pub others: u64,
+    /// The places in further processes on the other side, one in each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Location>,
     /// Where the other process ended what it held, after the finding: the close of memory that was freed before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<Location>,

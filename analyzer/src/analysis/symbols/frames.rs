@@ -226,9 +226,9 @@ impl FoundFinding {
         std::iter::once(&self.process).chain(&self.other)
     }
 
-    /// The locations, to be changed, also where the other process ended what it held.
+    /// The locations, to be changed, also those of further processes, and where the other one ended what it held.
     pub(crate) fn locations_mut(&mut self) -> impl Iterator<Item = &mut Location> {
-        std::iter::once(&mut self.process).chain(&mut self.other).chain(&mut self.later)
+        std::iter::once(&mut self.process).chain(&mut self.other).chain(&mut self.others).chain(&mut self.later)
     }
 
     /// A hash of what is the same in every run: the rule, and for both sides the program, the function of C, and all

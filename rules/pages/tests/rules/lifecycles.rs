@@ -39,6 +39,13 @@ fn memory_that_was_never_seen_allocated_goes_by_its_exact_pointer() {
 }
 
 #[test]
+fn a_free_names_each_process_that_has_the_memory_open() {
+    let opened = "p: alloc a 64\np: get a -> h\nc: open h -> m\nd: open h -> n\nq: open h -> o\nq: close o\np: put h\n";
+    let found = expect(&format!("{opened}p: free a\nc: close m\nd: close n"), &["freed-while-open"]);
+    assert_eq!((found[0].other.is_some(), found[0].others.len()), (true, 1));
+}
+
+#[test]
 fn a_freed_address_that_is_allocated_again_is_new_memory() {
     let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\nc: close m\np: free a\n\
                  p: alloc a 64\np: get a -> h\nc: open h -> m\n";
