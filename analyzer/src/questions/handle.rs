@@ -80,16 +80,16 @@ pub struct KnownHandles(Vec<String>);
 
 impl Display for KnownHandles {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 12;
+        const SHOWN: usize = 8;
         let Self(known) = self;
         if known.is_empty() {
             return f.write_str("these traces have no handles");
         }
-        write!(f, "these traces have {}:", counted(known.len(), "handle"))?;
-        known.iter().take(SHOWN).try_for_each(|handle| write!(f, "\n  {handle}"))?;
+        let shown = known.get(..SHOWN).unwrap_or(known).join(", ");
+        write!(f, "these traces have {}: {shown}", counted(known.len(), "handle"))?;
         match known.len().saturating_sub(SHOWN) {
             0 => Ok(()),
-            more => write!(f, "\n  and {more} more"),
+            more => write!(f, ", and {more} more; urscope holders and the findings show fingerprints, too"),
         }
     }
 }
@@ -152,7 +152,7 @@ impl Search {
         let all = self.all.into_values().filter(|shared| seen.insert(shared.fingerprint));
         let text = all.map(|Shared { fingerprint, kind, got, .. }| {
             let got = analysis.location(got);
-            format!("{fingerprint:#x}  {}, got by {} at {}", kind.noun(), got.process(), since(got.time_ns))
+            format!("{fingerprint:#x} ({}, got by {} at {})", kind.noun(), got.process(), since(got.time_ns))
         });
         KnownHandles(text.collect())
     }

@@ -79,7 +79,8 @@ fn the_screens_match_the_approved_ones() {
     show("nothing yet", &dashboard(&[]), (60, 6));
     let mut dashboard = dashboard(&cut());
     show("all panes", &dashboard, (80, 24));
-    show("all panes", &dashboard, (130, 30));
+    show("all panes", &dashboard, (160, 50));
+    show("all panes", &dashboard, (50, 14));
     for pane in Pane::ALL {
         show("one pane", &dashboard, (40, 10));
         assert_eq!(dashboard.pane, pane);
