@@ -74,22 +74,24 @@ pub fn handles(paths: &[PathBuf], options: &Options) -> Result<KnownHandles, Que
     Ok(search.known(&mut analysis))
 }
 
-/// The handles of a run.
+/// The first handles of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownHandles(Vec<String>);
 
+/// How many handles a message names.
+const NAMED: usize = 8;
+
 impl Display for KnownHandles {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 8;
         let Self(known) = self;
-        if known.is_empty() {
-            return f.write_str("these traces have no handles");
-        }
-        let shown = known.get(..SHOWN).unwrap_or(known).join(", ");
-        write!(f, "these traces have {}: {shown}", counted(known.len(), "handle"))?;
-        match known.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, ", and {more} more; urscope holders and the findings show fingerprints, too"),
+        let named = known.join(", ");
+        match known.len() {
+            0 => f.write_str("these traces have no handles"),
+            NAMED.. => write!(
+                f,
+                "the first handles in these traces are {named}; urscope holders and the findings show fingerprints, too"
+            ),
+            count => write!(f, "these traces have {}: {named}", counted(count, "handle")),
         }
     }
 }
@@ -122,21 +124,25 @@ struct Search {
     found: BTreeSet<ExportId>,
     /// Whether one of them has another fingerprint, so that `name` is its address.
     by_address: bool,
-    /// All exports that calls were about.
-    all: BTreeMap<ExportId, Shared>,
+    /// The first exports that calls were about, at most [`NAMED`], each fingerprint once.
+    first: Vec<Shared>,
 }
 
 impl Search {
     fn of(name: u64) -> Self {
-        Self { name, found: BTreeSet::new(), by_address: false, all: BTreeMap::new() }
+        Self { name, found: BTreeSet::new(), by_address: false, first: Vec::new() }
     }
 
     fn check(&mut self, tracker: &Tracker, who: ProcessId, function: Function, values: &Values) {
         let named = [values.pointer, values.data, values.object].contains(&Some(self.name));
         tracker.about(who, function, values, |id| {
-            let Some(shared) = tracker.export(id) else { return };
-            let by_data = shared.fingerprint == self.name;
-            self.all.entry(id).or_insert(shared);
+            let shared = tracker.export(id);
+            let by_data = shared.as_ref().is_some_and(|shared| shared.fingerprint == self.name);
+            if let Some(shared) = shared.filter(|_| self.first.len() < NAMED)
+                && !self.first.iter().any(|known| known.fingerprint == shared.fingerprint)
+            {
+                self.first.push(shared);
+            }
             if by_data || named {
                 self.by_address |= !by_data;
                 self.found.insert(id);
@@ -146,11 +152,8 @@ impl Search {
 }
 
 impl Search {
-    /// Each fingerprint once.
     fn known(self, analysis: &mut Analysis<'_>) -> KnownHandles {
-        let mut seen = BTreeSet::new();
-        let all = self.all.into_values().filter(|shared| seen.insert(shared.fingerprint));
-        let text = all.map(|Shared { fingerprint, kind, got, .. }| {
+        let text = self.first.into_iter().map(|Shared { fingerprint, kind, got, .. }| {
             let got = analysis.location(got);
             format!("{fingerprint:#x} ({}, got by {} at {})", kind.noun(), got.process(), since(got.time_ns))
         });
