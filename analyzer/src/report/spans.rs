@@ -129,11 +129,13 @@ fn spans(finding: &FoundFinding) -> Vec<Span<'_>> {
     // One place is shown once.
     let place = |span: &Span<'_>| (span.frame.file.clone(), span.frame.line, span.frame.column);
     spans.dedup_by(|later, earlier| {
-        let is_same = (later.is_here || earlier.is_here) && place(later) == place(earlier);
-        if is_same {
+        let is_same = place(later) == place(earlier);
+        if is_same && (later.is_here || earlier.is_here) {
             let label = if later.is_here { &later.label } else { &earlier.label };
             earlier.label = format!("{label}, as before");
             earlier.is_here = true;
+        } else if is_same {
+            earlier.label = format!("{}, {}", earlier.label, later.label);
         }
         is_same
     });

@@ -51,7 +51,9 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
         });
         if earlier <= ALIKE || paint.whole {
             writeln!(out)?;
-            write_finding(finding, out, paint)?;
+            // What the times of a report count from is said once.
+            let times = if rules.is_empty() { " since the start" } else { "" };
+            write_with_times(finding, times, out, paint)?;
             if rules.insert(&finding.rule) {
                 writeln!(out, "  {} urscope explain {}", paint.faint("= why:"), finding.rule)?;
             }
@@ -213,6 +215,11 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
 }
 
 pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Paint) -> fmt::Result {
+    write_with_times(finding, "", out, paint)
+}
+
+/// Writes a finding; `times` is what its times count from.
+fn write_with_times(finding: &FoundFinding, times: &str, out: &mut String, paint: Paint) -> fmt::Result {
     let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, finding.rule));
     let site = finding
         .process
@@ -240,7 +247,8 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
         line("history", &format!("urscope handle {bytes}"))?;
     }
     let calls: Vec<String> = finding.locations().map(facts).collect();
-    writeln!(out, "  {}", paint.faint(wrapped(&format!("= {}", calls.join("; ")), "    ", paint.width)))?;
+    let calls = format!("= {}{times}", calls.join("; "));
+    writeln!(out, "  {}", paint.faint(wrapped(&calls, "    ", paint.width)))?;
     if paint.all && finding.count > 1 { write_occurrences(finding, out, paint) } else { Ok(()) }
 }
 

@@ -112,10 +112,14 @@ impl<'a> Borrowed<'a> {
     }
 
     fn rows_of(&self, at: DebugInfoOffset) -> Option<Arc<[Row]>> {
-        let (mut found, mut rows) = (Vec::new(), self.unit(at)?.line_program?.rows());
+        let (mut found, mut rows) = (Vec::<Row>::new(), self.unit(at)?.line_program?.rows());
         while let Ok(Some((_, row))) = rows.next_row() {
-            let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
-            found.extend(line.filter(|_| !row.end_sequence()).map(|line| (row.address(), row.file_index(), line)));
+            let Some(line) = row.line().and_then(|line| u32::try_from(line.get()).ok()) else { continue };
+            // Where a function is inlined, the line of the call has the same address, and no instruction.
+            found.pop_if(|(address, ..)| *address == row.address());
+            if !row.end_sequence() {
+                found.push((row.address(), row.file_index(), line));
+            }
         }
         found.sort_unstable();
         Some(found.into())
@@ -183,5 +187,92 @@ fn number(entry: &Entry<'_>, name: addr2line::gimli::DwAt) -> Option<u64> {
     match entry.attr_value(name)? {
         AttributeValue::FileIndex(file) => Some(file),
         value => value.udata_value(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use addr2line::{Loader, gimli::ReaderOffset as _};
+    use object::ObjectSymbol as _;
+
+    use super::*;
+
+    /// The functions `in_one_line`, `below`, and `around` with `inside`, which is inlined into it.
+    const SOURCE: &str = "\
+void release(void *memory);
+void in_one_line(void *memory) { release(memory); }
+void below(void *memory)
+{
+
+  release(memory);
+}
+static inline __attribute__((always_inline)) void inside(void *memory) {
+  release(memory);
+  release(memory);
+  release(memory);
+}
+int around(void *memory) {
+  inside(memory);
+  return 1;
+}
+";
+
+    /// The library that the machine's compiler makes of the source.
+    fn compiled(directory: &Path, flags: &[&str]) -> std::path::PathBuf {
+        let (source, library) = (directory.join("release.c"), directory.join("release.so"));
+        fs::write(&source, SOURCE).unwrap();
+        let compiler = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1"])
+            .args(flags)
+            .arg(&source)
+            .arg("-o")
+            .arg(&library)
+            .status();
+        assert!(compiler.unwrap().success(), "{flags:?}");
+        library
+    }
+
+    /// The functions at the last call of a function of the library, the innermost first.
+    fn bodies_at(library: &Path, function: &str) -> Vec<Option<Body>> {
+        let bytes = fs::read(library).unwrap();
+        let object = object::File::parse(&*bytes).unwrap();
+        let symbol = object.symbols().find(|symbol| symbol.name() == Ok(function)).unwrap();
+        let (names, mut bodies) = (Loader::new(library).unwrap(), Bodies::open(library).unwrap());
+        let of_address = |address| {
+            let (mut found, mut frames) = (Vec::new(), names.find_frames(address).unwrap());
+            while let Some(frame) = frames.next().unwrap() {
+                found.push(bodies.of(address, UnitOffset(frame.dw_die_offset.unwrap().0.into_u64() as usize)));
+            }
+            found
+        };
+        (symbol.address()..symbol.address() + symbol.size()).map(of_address).max_by_key(Vec::len).unwrap()
+    }
+
+    #[test]
+    fn a_function_has_the_lines_from_its_declaration_to_its_last_one() {
+        let body = |first, last| Some(Body { first, last });
+        let directory = tempfile::tempdir().unwrap();
+        for flags in [&["-g"][..], &["-g1"], &["-g", "-gdwarf-4"], &["-g", "-gz"]] {
+            let library = compiled(directory.path(), flags);
+            assert_eq!(bodies_at(&library, "in_one_line"), [body(2, 2)], "{flags:?}");
+            assert_eq!(bodies_at(&library, "below"), [body(3, 7)], "{flags:?}");
+            // The last line with code of what is inlined, and not the line of its call.
+            assert_eq!(bodies_at(&library, "around"), [body(8, 11), body(13, 16)], "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_debug_information_or_cut_short_has_no_functions() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Bodies::open(&compiled(directory.path(), &["-g0"])).is_none());
+        let library = compiled(directory.path(), &["-g"]);
+        let bytes = fs::read(&library).unwrap();
+        for length in (0..bytes.len()).step_by(61) {
+            fs::write(&library, &bytes[..length]).unwrap();
+            assert!(Bodies::open(&library).is_none(), "{length}");
+        }
+        assert!(Bodies::open(&directory.path().join("gone")).is_none());
     }
 }
