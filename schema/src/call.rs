@@ -95,11 +95,13 @@ pub enum SyncKind {
     InOrder,
     /// The queue is new and may execute its commands in any order.
     OutOfOrder,
+    /// From now on not all commands are recorded, and no other synchronization: the trace has reached its limit.
+    Limit,
 }
 
 impl SyncKind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Completed,
         Self::MayBeCompleted,
         Self::Signals,
@@ -107,6 +109,7 @@ impl SyncKind {
         Self::NotFollowed,
         Self::InOrder,
         Self::OutOfOrder,
+        Self::Limit,
     ];
 
     /// The `name` of its record.
@@ -119,6 +122,7 @@ impl SyncKind {
             Self::NotFollowed => "not followed",
             Self::InOrder => "in order",
             Self::OutOfOrder => "out of order",
+            Self::Limit => "limit",
         }
     }
 }

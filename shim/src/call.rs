@@ -17,7 +17,7 @@ use crate::knobs::{self, Hot};
 use crate::raw::args::row::{Call, RealCall};
 use crate::raw::args::{Arg, inputs::Arguments, inputs::Inputs, out_params, reader::Reader};
 use crate::raw::{call_stacks::outer::Outer, processes::fork, threads::thread};
-use crate::{chain, commands, devices, inner, stacks, synchronization};
+use crate::{chain, commands, devices, inner, limit, stacks, synchronization};
 
 /// Where a call came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,6 +233,9 @@ pub(crate) fn begin<const KNOWN: bool>(
         _ => {}
     }
     begun.commands = commands::before(function, effect, &inputs, values);
+    if begun.commands.is_command && limit::is_reached() && begun.commands.is_left_out(function, values) {
+        return Begin::Unrecorded;
+    }
     if recording == Recording::UnknownLaunch {
         values.flags = Some(operation::UNKNOWN);
     }

@@ -16,7 +16,7 @@ use urscope_schema::trace::records::Device;
 
 use crate::knobs::Hot;
 use crate::layer::{Layer, Verdict, trace, validate};
-use crate::raw::{clock, processes::fork_mark, software_device::CommandObserver, stderr, threads::thread};
+use crate::raw::{clock, processes::fork_mark, stderr, threads::thread};
 
 struct GuardedLayer {
     name: &'static str,
@@ -129,13 +129,9 @@ pub fn synchronization(kind: SyncKind, queue: Option<u64>, event: Option<u64>) {
 }
 
 /// Shows the trace what the device has executed.
-pub struct Executions;
-
-impl CommandObserver for Executions {
-    fn executed(&self, executed: &Executed) {
-        let [trace_layer, _] = &LAYERS;
-        trace_layer.show(|_| trace::record_executed(executed));
-    }
+pub fn executed(executed: &Executed) {
+    let [trace_layer, _] = &LAYERS;
+    trace_layer.show(|_| trace::record_executed(executed));
 }
 
 /// Shows the exit of an inner call to the trace only.

@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use urscope_schema::api::{Effect, Function, Promise, ResultCode};
 use urscope_schema::handle::{Kind, descriptor_in};
-use urscope_schema::{call::Values, operation};
+use urscope_schema::{call::Executed, call::Values, operation};
 
 use crate::event_filter::Recording;
 use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
 use crate::raw::args::{inputs::Inputs, inputs::NewQueue, reader::Reader};
 use crate::raw::{files::kept_descriptors, memory::host_memory, software_device, software_device::CommandObserver};
-use crate::{chain, device_errors, knobs, lists, lists::ListedAccess, synchronization};
+use crate::{chain, device_errors, knobs, limit, lists, lists::ListedAccess, synchronization};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.
@@ -65,6 +65,16 @@ pub(crate) struct Seen {
     object: Option<u64>,
 }
 
+impl Seen {
+    /// Whether a command is left out, if the trace has reached its limit.
+    #[inline(never)]
+    pub(crate) fn is_left_out(self, function: Function, values: &Values) -> bool {
+        let uses_ended_memory =
+            values.flags.is_some_and(|flags| flags & (operation::ACCESSED | operation::SOURCE) != 0);
+        !self.is_appended && !uses_ended_memory && !limit::is_first(values.stack.unwrap_or_default(), function)
+    }
+}
+
 #[inline]
 pub(crate) fn are_recorded() -> bool {
     IS_SHARING.load(Ordering::Relaxed)
@@ -76,6 +86,7 @@ pub(crate) fn are_recorded() -> bool {
 pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values: &mut Values) -> Seen {
     let ends_memory = effect.ends_memory();
     if ends_memory && are_recorded() {
+        limit::note_change();
         // The next memory at the address may have another size.
         LATEST_RANGE.store(0, Ordering::Relaxed);
         if let Some(pointer) = values.pointer {
@@ -245,6 +256,7 @@ pub(crate) fn note_memory(
         _ => None,
     };
     if let Some(made) = made {
+        limit::note_change();
         ENDED_RANGES.remove(made, made.saturating_add(answers.size.or(seen.size).unwrap_or(1)));
     }
     let is_import = matches!(effect, Effect::Allocates(_)) && seen.imports;
@@ -324,7 +336,19 @@ fn begin_to_share() {
     synchronization::begin_to_share();
 }
 
-static EXECUTIONS: &dyn CommandObserver = &chain::Executions;
+static EXECUTIONS: &dyn CommandObserver = &Executions;
+
+/// Receives what the software device has executed.
+struct Executions;
+
+impl CommandObserver for Executions {
+    fn executed(&self, executed: &Executed) {
+        let is_left_out = executed.call == 0 && limit::is_reached();
+        if !is_left_out {
+            chain::executed(executed);
+        }
+    }
+}
 
 /// Processes a call that is about to be made and is not recorded: it may unload code.
 #[inline(always)]

@@ -70,6 +70,10 @@ knobs! {
     /// `on`: records when the software device has executed a copy or fill of shared memory, by which races between
     /// processes are found. `off`: does not.
     races: OnOff = "URSCOPE_RACES", default "on", example "off";
+    /// The size of a process's trace, in MiB, from which on commands are recorded only if they use memory that has
+    /// ended, if they go into a command list that is executed later, and once for each place in the program after each
+    /// change of memory. `urscope run --trace-limit` sets it.
+    trace_limit: Mebibytes = "URSCOPE_TRACE_LIMIT", default "1024", example "8192";
     /// What the trace shows of the command line: `program` (its first word, and `…` for each other word), or `full`
     /// (all of it, with any secrets). `urscope run --command-lines` sets `full`.
     command_line: CommandLine = "URSCOPE_COMMAND_LINE", default "program", example "full";
@@ -98,6 +102,23 @@ impl Knob for PathBuf {
 impl Knob for String {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         text.to_str().map(Into::into).ok_or("text")
+    }
+}
+
+/// A size in MiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mebibytes(pub u32);
+
+impl Mebibytes {
+    /// The size in bytes.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.0) << 20
+    }
+}
+
+impl Knob for Mebibytes {
+    fn parse(text: &OsString) -> Result<Self, &'static str> {
+        text.to_str().and_then(|text| text.parse().ok()).map(Self).ok_or("a number of MiB")
     }
 }
 

@@ -31,6 +31,7 @@ mod inner;
 pub mod interface;
 pub mod knobs;
 pub mod layer;
+mod limit;
 mod lists;
 mod ranges;
 #[expect(unsafe_code, reason = "it reads and writes the memory of the application, and makes system calls")]
@@ -60,6 +61,7 @@ pub fn start() {
     stacks::send_to(&layer::trace::Trace);
     let in_child = || {
         layer::trace::after_fork_in_child();
+        limit::after_fork_in_child();
         layer::validate::after_fork_in_child();
         event_filter::after_fork_in_child();
         backend::after_fork_in_child();

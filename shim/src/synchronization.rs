@@ -10,7 +10,7 @@ use urscope_schema::{call::SyncKind, handle::Kind};
 
 use crate::commands::are_recorded;
 use crate::raw::args::inputs::Inputs;
-use crate::{chain, knobs};
+use crate::{chain, knobs, limit};
 
 /// How often something was recorded: commands, or what orders them.
 static RECORDED: AtomicU64 = AtomicU64::new(1);
@@ -163,6 +163,9 @@ fn completed(kind: SyncKind, queue: Option<usize>, event: Option<usize>) {
 }
 
 fn record(kind: SyncKind, queue: Option<usize>, event: Option<usize>) {
+    if limit::is_reached() {
+        return;
+    }
     chain::synchronization(kind, queue.map(|queue| queue as u64), event.map(|event| event as u64));
 }
 

@@ -7,7 +7,7 @@ use urscope_rules::tracker::DeviceError;
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::trace::process_times::FILE;
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, Header, Module, UNSEEN_ADAPTER};
-use urscope_schema::{api::Function, counted, enumerated, host::ranks::process_name};
+use urscope_schema::{api::Function, counted, duration, enumerated, host::ranks::process_name};
 
 use super::findings::{Key, Node, Occurred, Repeated, Report};
 use super::merging::{Merger, TracedProcess};
@@ -405,6 +405,13 @@ fn unseen(process: &TracedProcess, node: &mut Node) {
     }
     if process.ended == Ended::Incomplete {
         node.unseen.push(gap(process));
+    }
+    if let Some(limit) = process.notes.limit {
+        node.unseen.push(format!(
+            "the trace of {} reached its limit after {}: from then on the order of commands was not judged; urscope run --trace-limit raises it",
+            name(process),
+            duration(limit.0.saturating_sub(process.began.0))
+        ));
     }
 }
 

@@ -182,7 +182,7 @@ impl Queues {
                 self.by_handle.entry(queue).or_default().is_out_of_order = by.kind == SyncKind::OutOfOrder;
                 None
             }
-            (SyncKind::InOrder | SyncKind::OutOfOrder, None, _) => None,
+            (SyncKind::InOrder | SyncKind::OutOfOrder, None, _) | (SyncKind::Limit, ..) => None,
             (SyncKind::Signals, Some(queue), Some(event)) => {
                 self.signal(queue, event, by.tid);
                 None

@@ -19,6 +19,8 @@ pub struct Tracker {
     pub(crate) states: Vec<ProcessState>,
     /// By host: how many pairs of commands nothing has ordered, as far as is known, and were not judged.
     pub(super) not_judged: Map<u64, u64>,
+    /// The hosts on which not all commands of a process are known any more.
+    pub(super) limited: Vec<u64>,
     pub(crate) exports: Exports,
     pub(super) ipc_calls: u64,
     serial: Serial,

@@ -28,6 +28,9 @@ const FLAG: u64 = 64;
 impl Tracker {
     /// A command is enqueued.
     pub(super) fn command_begins(&mut self, at: Place, command: &Command) {
+        if self.process(at.process).is_some_and(|process| self.limited.contains(&process.host)) {
+            return;
+        }
         if !at.promises(Promise::OrderIsSeen) {
             self.may_have_looked(at, command);
             return;
@@ -92,6 +95,9 @@ impl Tracker {
 
     /// A process orders commands, or knows that some have completed, or can know it.
     pub fn synchronization(&mut self, who: ProcessId, by: &Synchronization, facts: &mut (impl FactConsumer + ?Sized)) {
+        if by.kind == SyncKind::Limit {
+            return self.limit_reached(who);
+        }
         let Some(state) = self.state_mut(who) else { return };
         // Another process may have signalled a shared event since this one did.
         let object = by.event.and_then(|value| state.objects.get(&Handle { kind: Kind::Event, value }));
@@ -129,6 +135,15 @@ impl Tracker {
             state.waited = time;
             state.queues.forget();
             state.unknown.clear();
+        }
+    }
+
+    /// Commands of a process are not all recorded any more. What it does may order those of others, too.
+    fn limit_reached(&mut self, who: ProcessId) {
+        let Some(host) = self.process(who).map(|process| process.host) else { return };
+        self.records_lost(who, Nanos(u64::MAX));
+        if !self.limited.contains(&host) {
+            self.limited.push(host);
         }
     }
 

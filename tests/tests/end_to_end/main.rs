@@ -45,6 +45,7 @@ mod launchers;
 mod level_zero;
 mod live_equals_offline;
 mod loaders;
+mod long_runs;
 mod messages;
 mod middleware;
 mod missing_results;

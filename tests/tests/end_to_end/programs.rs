@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 57] = [
+const PROGRAMS: [(&str, Shares, Runs); 58] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -55,6 +55,7 @@ const PROGRAMS: [(&str, Shares, Runs); 57] = [
     ("killed_in_call", Memory, Once),
     ("late_put", Memory, Library),
     ("lending", Memory, Listed),
+    ("long_run", Memory, With(&["100"])),
     ("marked_pairs", Memory, With(&["100"])),
     ("mistakes", Memory, Listed),
     ("museum_bifrost_138_sycl", Memory, Once),

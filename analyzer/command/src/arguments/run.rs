@@ -78,6 +78,12 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with = "no_shim", help_heading = TRACING)]
     pub(crate) inner_calls: bool,
 
+    /// The size of a process's trace from which on not every command is recorded. [default: 1024]
+    ///
+    /// From there on, whether commands are ordered is not judged. Uses of memory after its end are found all the same.
+    #[arg(long, value_name = "MIB", conflicts_with = "no_shim", help_heading = TRACING)]
+    pub(crate) trace_limit: Option<u32>,
+
     /// Run the program on the chosen device, but do not trace it.
     #[arg(long, help_heading = TRACING)]
     pub(crate) no_shim: bool,

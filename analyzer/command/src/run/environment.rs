@@ -30,6 +30,7 @@ pub(crate) struct Surroundings {
     pub(crate) observer: String,
     pub(crate) ranks: Ranks,
     pub(crate) inner_calls: bool,
+    pub(crate) trace_limit: Option<u32>,
     pub(crate) command_lines: bool,
     /// Nobody asked for findings while the program runs.
     pub(crate) only_records: bool,
@@ -67,6 +68,9 @@ impl Surroundings {
             }
             if self.inner_calls {
                 changes.push(("URSCOPE_INNER_CALLS", "1".into()));
+            }
+            if let Some(limit) = self.trace_limit {
+                changes.push(("URSCOPE_TRACE_LIMIT", limit.to_string().into()));
             }
             if self.command_lines && current(COMMAND_LINE).is_none() {
                 changes.push((COMMAND_LINE, "full".into()));
@@ -215,7 +219,10 @@ mod tests {
         let judged = || Surroundings { is_judged: true, ..records() };
         let ranks = Surroundings { ranks: "0,3-5".parse().unwrap(), ..traced() };
         let inner = Surroundings { inner_calls: true, ..traced() };
+        let limited = Surroundings { trace_limit: Some(64), ..traced() };
         for (run, current, name, expected) in [
+            (limited, ("", ""), "URSCOPE_TRACE_LIMIT", Some("64")),
+            (traced(), ("", ""), "URSCOPE_TRACE_LIMIT", None),
             (ranks, ("", ""), "URSCOPE_RANKS", Some("0,3-5")),
             (full(), ("", ""), COMMAND_LINE, Some("full")),
             (full(), (COMMAND_LINE, "program"), COMMAND_LINE, None),

@@ -85,6 +85,7 @@ pub(crate) fn run(
         }
         surroundings.ranks = arguments.ranks.clone();
         surroundings.inner_calls = arguments.inner_calls;
+        surroundings.trace_limit = arguments.trace_limit;
         surroundings.command_lines = verdict.command_lines;
         let asked = asked.as_deref().map(named_here);
         let mut prepared = Traces::prepare(asked.as_deref(), Path::new(name), job.as_ref())?;

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
-use urscope_schema::call::{Executed, Fields as _, Nanos};
+use urscope_schema::call::{Executed, Fields as _, Nanos, SyncKind};
 use urscope_schema::packed::{PackedCall, pack};
 use urscope_schema::trace::records::{EntryPoint, Footer, Header};
 use urscope_schema::trace::{Record, Skipped, Why};
@@ -88,6 +88,8 @@ pub(crate) struct Notes {
     pub(crate) lost: u64,
     /// When it was about to become another program, unless that has failed.
     pub(crate) exec: Option<Nanos>,
+    /// When not all commands were recorded any more.
+    pub(crate) limit: Option<Nanos>,
     pub(crate) skipped: Vec<SkippedLine>,
     pub(crate) skipped_lines: u64,
     pub(crate) torn: bool,
@@ -397,6 +399,9 @@ impl Cursor {
                 }
                 Ok(Record::Synchronization(by)) => {
                     self.now = self.now.max(by.time);
+                    if by.kind == SyncKind::Limit {
+                        notes.limit = Some(by.time);
+                    }
                     self.push(Other::Synchronization(by), events);
                     return Ok(true);
                 }

@@ -34,6 +34,7 @@
 //! | `signals for e of q`, `awaits for e of q` | a queue signals an event, or waits for it |
 //! | `not-followed` | a kernel is enqueued in some queue, or in that one (`of q`) |
 //! | `in-order`, `out-of-order` | the queue (`of q`) is new, and its commands are executed so |
+//! | `limit` | from now on not all commands of the process are recorded |
 //! | `fork child` | a process begins as a copy of this one |
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
 //! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2` | what the kernel lets the process do, before all else |

@@ -42,7 +42,7 @@ const ENDS: [(&str, End); 5] = [
     ("incomplete", End::Incomplete),
 ];
 
-const SYNCHRONIZATIONS: [(&str, SyncKind); 7] = [
+const SYNCHRONIZATIONS: [(&str, SyncKind); 8] = [
     ("host-waits", SyncKind::Completed),
     ("may-know", SyncKind::MayBeCompleted),
     ("signals", SyncKind::Signals),
@@ -50,6 +50,7 @@ const SYNCHRONIZATIONS: [(&str, SyncKind); 7] = [
     ("not-followed", SyncKind::NotFollowed),
     ("in-order", SyncKind::InOrder),
     ("out-of-order", SyncKind::OutOfOrder),
+    ("limit", SyncKind::Limit),
 ];
 
 impl FromStr for Scenario {

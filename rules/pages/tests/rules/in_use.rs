@@ -56,6 +56,7 @@ fn what_nobody_waited_for_is_a_note_where_the_device_says_nothing() {
     assert!(found[0].message.contains("not proved to have completed"), "{}", found[0].message);
     consumer("c: copy m sized 64\nc: host-waits\nc: close m", &[]);
     consumer("c: host-waits\nc: copy m sized 64 fails\nc: close m", &[]);
+    consumer("c: limit\nc: copy m sized 64\nc: close m", &[]);
 }
 
 #[test]

@@ -282,6 +282,16 @@ fn what_is_not_followed_counts_until_a_wait_was_certainly_for_it() {
 }
 
 #[test]
+fn where_not_all_commands_are_recorded_nothing_is_judged() {
+    let copy = "p: copy a sized 64 cuda queue s";
+    for limited in ["p", "c"] {
+        assert_eq!(races(&format!("{limited}: limit\n{copy}"), ""), 0, "{limited}");
+        assert_eq!(races(copy, &format!("{limited}: limit")), usize::from(limited == "c"), "{limited}");
+    }
+    assert_eq!(races(&format!("p: limit\np: host-waits\n{copy}"), ""), 0);
+}
+
+#[test]
 fn a_wait_for_a_shared_event_may_have_been_for_the_signal_of_another_process() {
     let event = "p: event e ipc cuda\np: get-event e -> g cuda\n";
     let steps = "p: not-followed of s\np: signals for e of s\np: host-waits for e\np: copy a sized 64 cuda queue s";

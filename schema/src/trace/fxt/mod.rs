@@ -117,6 +117,7 @@ names! {
     NotFollowed = SyncKind::NotFollowed.name(),
     InOrder = SyncKind::InOrder.name(),
     OutOfOrder = SyncKind::OutOfOrder.name(),
+    Limit = SyncKind::Limit.name(),
     Event = "event",
     Descriptors = "descriptors",
     Open = "open",
@@ -143,7 +144,7 @@ names! {
 }
 
 /// The names of what orders commands.
-const SYNCHRONIZATIONS: [(SyncKind, Name); 7] = [
+const SYNCHRONIZATIONS: [(SyncKind, Name); 8] = [
     (SyncKind::Completed, Name::Completed),
     (SyncKind::MayBeCompleted, Name::MayBeCompleted),
     (SyncKind::Signals, Name::Signals),
@@ -151,6 +152,7 @@ const SYNCHRONIZATIONS: [(SyncKind, Name); 7] = [
     (SyncKind::NotFollowed, Name::NotFollowed),
     (SyncKind::InOrder, Name::InOrder),
     (SyncKind::OutOfOrder, Name::OutOfOrder),
+    (SyncKind::Limit, Name::Limit),
 ];
 
 /// The names of accesses by executed commands.

@@ -4,7 +4,7 @@
 
 #![expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::atomic::Ordering};
 
 use urscope_schema::api::Function;
 use urscope_schema::call::{Nanos, Values};
@@ -13,7 +13,7 @@ use urscope_schema::trace::fxt::{HEAD, kind_of};
 use urscope_schema::trace::{Form, chrome::write::End, records::Header};
 
 use super::file::{self, Growth};
-use super::{ENTRY_POINTS, LOST, PROCESS_TRACE, ProcessTrace, count_lost, footer, pid};
+use super::{ENTRY_POINTS, LOST, PROCESS_TRACE, ProcessTrace, SIZE, count_lost, footer, pid};
 use crate::raw::trace_file::chunks::call_words::CallWords;
 use crate::raw::trace_file::chunks::{self, Appendable, Appended, Chunks, Short};
 use crate::raw::{processes::process, signals::interruptions, threads::thread};
@@ -173,6 +173,7 @@ impl BinaryFile {
         }
         match chunks.renew(pid(), thread::id(), &[]) {
             Ok(()) => {
+                SIZE.store(chunks.used(), Ordering::Relaxed);
                 if self.growth.succeeded() {
                     // For those who follow the file.
                     chunks::append_with(&GapRecord);

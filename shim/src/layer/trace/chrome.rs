@@ -2,13 +2,13 @@
 //!
 //! An error never reaches the program: it is reported once, and records are counted as lost.
 
-use std::path::Path;
+use std::{path::Path, sync::atomic::Ordering};
 
 use urscope_schema::trace::chrome::write::{self, End, Line};
 use urscope_schema::trace::{Form, chrome::write::gap};
 
 use super::file::{self, Growth};
-use super::{ENTRY_POINTS, LOST, count_lost, footer};
+use super::{ENTRY_POINTS, LOST, SIZE, count_lost, footer};
 use crate::raw::{processes::process, signals::interruptions, trace_file::pages::Pages};
 
 /// The bytes that are reserved for the footer, so that a file on a full disk can be closed.
@@ -123,6 +123,7 @@ impl ChromeFile {
                     break;
                 }
             }
+            SIZE.store(pages.used(), Ordering::Relaxed);
             if self.growth.succeeded() {
                 // For those who follow the file.
                 pages.append(gap_line(super::pid()).bytes().unwrap_or_default());

@@ -45,6 +45,9 @@ static CREATION: ForkReset<Lock<()>> = ForkReset::new(Lock::default);
 /// The entry points so far, with which a forked child's file begins.
 static ENTRY_POINTS: Lock<Vec<EntryPoint>> = Lock::new(Vec::new());
 
+/// The size of the file in bytes.
+static SIZE: AtomicU64 = AtomicU64::new(0);
+
 static LOST: LossCount = LossCount::none();
 
 #[derive(Default)]
@@ -330,6 +333,12 @@ impl StackSink for Trace {
     }
 }
 
+/// The size of this process's trace in bytes, to within a mebibyte.
+#[inline]
+pub fn size() -> u64 {
+    SIZE.load(Ordering::Relaxed)
+}
+
 /// The path of this process's trace, if there is one.
 pub fn path() -> Option<Arc<Path>> {
     let state = PROCESS_TRACE.get().get()?;
@@ -432,5 +441,6 @@ pub fn after_fork_in_child() {
     fork_mark::note();
     descriptor_sampler::restart();
     PID.store(0, Ordering::Relaxed);
+    SIZE.store(0, Ordering::Relaxed);
     LOST.reset();
 }

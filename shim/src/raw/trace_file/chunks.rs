@@ -73,6 +73,11 @@ impl Chunks {
         Ok(chunks)
     }
 
+    /// The size of the chunks that have been given to threads, in bytes.
+    pub fn used(&self) -> u64 {
+        self.next
+    }
+
     /// Gives this thread a chunk with room for a record of any length. `beginning` precedes the head of the chunk.
     /// Fails if the file cannot grow.
     pub fn renew(&mut self, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
