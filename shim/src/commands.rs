@@ -105,8 +105,9 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
     }
     let is_command = effect.is_command();
     let is_execution = effect.executes();
-    let handle = inputs.queue().unwrap_or_default();
-    let known = if is_command || is_execution { noted(handle) } else { None };
+    // Only if it is needed: what a reader may read, the compiler does not keep in registers.
+    let handle = if is_command || is_execution { inputs.queue().unwrap_or_default() } else { 0 };
+    let known = noted(handle);
     if is_command && are_recorded() {
         values.context = context_of(known);
         values.flags = ended(values.pointer, values.source);

@@ -1,4 +1,4 @@
-//! A process that makes more commands than its trace has room for: the trace stays small, and what is judged stays right.
+//! A process that makes more commands than its trace has room for: the trace stays small, and what is judged is right.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, trace};
 
