@@ -177,20 +177,20 @@ pub struct Exporter {
     pub got: Option<u64>,
 }
 
-/// In the flags of a command: its `pointer` is no address of host memory.
+/// Noticed of a command, or an execution of some: its `pointer` is no address of host memory.
 pub const ACCESSED: u64 = 1;
 
-/// In the flags of a command: its `source` is no address of host memory.
+/// Likewise: its `source` is no address of host memory.
 pub const SOURCE: u64 = 2;
 
-/// In the flags of a launch: its arguments could not be read, so that it is not known what it accesses.
+/// Noticed of a launch: its arguments could not be read, so that it is not known what it accesses.
 pub const UNKNOWN: u64 = 4;
 
-/// In the flags of a command: its stream does not wait for the default stream, nor that one for it
+/// Noticed of a command: its stream does not wait for the default stream, nor that one for it
 /// (`CU_STREAM_NON_BLOCKING` in `cuda.h`).
 pub const NON_BLOCKING: u64 = 8;
 
-/// In the flags of a call that ends memory: the software device says that all commands which access it have completed.
+/// Noticed of a call that ends memory: the software device says that all commands which access it have completed.
 pub const COMPLETED: u64 = 1 << 31;
 
 /// A command that accesses memory.
@@ -332,9 +332,9 @@ impl Operation {
             },
             Effect::Unmaps(_) => size().map_or(Self::Other, |size| Self::Unmap { from: free(function, values), size }),
             Effect::Submits(_) => Self::Submit,
-            Effect::Launches(_) if values.flags().is_some_and(|flags| flags & UNKNOWN != 0) => Self::Submit,
+            Effect::Launches(_) if has_noticed(values, UNKNOWN) => Self::Submit,
             Effect::Enqueues(_) | Effect::Migrates(_) | Effect::Performs(_) | Effect::Launches(_) => {
-                let has = |bit| values.flags().is_some_and(|flags| flags & bit != 0);
+                let has = |bit| has_noticed(values, bit);
                 Self::Enqueue(Command {
                     writes: pointer(),
                     reads: values.source(),
@@ -348,12 +348,12 @@ impl Operation {
                 })
             }
             Effect::Executes(_) => {
-                let of = |address: Option<u64>, bit| {
-                    address.filter(|_| values.flags().is_some_and(|flags| flags & bit != 0))
-                };
+                let of = |address: Option<u64>, bit| address.filter(|_| has_noticed(values, bit));
                 let written = of(pointer(), ACCESSED).map(|address| (address, true));
                 match written.or_else(|| of(values.source(), SOURCE).map(|address| (address, false))) {
-                    Some((address, writes)) => Self::Execute(LateAccess { address, writes, appended: values.value() }),
+                    Some((address, writes)) => {
+                        Self::Execute(LateAccess { address, writes, appended: values.appended() })
+                    }
                     None => Self::Other,
                 }
             }
@@ -411,8 +411,9 @@ pub struct Answer {
     pub extent: Option<u64>,
     /// The first byte of opened handle data that the adapter has changed in urscope's copy.
     pub overwritten: Option<u64>,
-    /// The value of the property that was asked for; of a get, the [`checksum`](crate::handle::checksum) of the handle
-    /// data, unless its thread has recorded it before.
+    /// The [`checksum`](crate::handle::checksum) of handle data, unless its thread has recorded it before.
+    pub checksum: Option<u64>,
+    /// The value of the property that was asked for.
     pub value: Option<u64>,
 }
 
@@ -429,9 +430,9 @@ impl Answer {
             Effect::Retains(_) => (None, values.object(), None),
             _ => (None, None, None),
         };
-        let (data_size, fingerprint) = (values.data_size(), values.fingerprint());
-        let overwritten = values.offset().filter(|_| function.effect().opens().is_some());
-        Self { makes, made, data_size, fingerprint, base, extent: values.size(), overwritten, value: values.value() }
+        let (data_size, fingerprint, checksum) = (values.data_size(), values.fingerprint(), values.checksum());
+        let (extent, overwritten, value) = (values.size(), values.changed(), values.value());
+        Self { makes, made, data_size, fingerprint, base, extent, overwritten, checksum, value }
     }
 
     /// Whether the object was returned. A get that only queries the size returns the size.
@@ -447,9 +448,14 @@ fn named(kind: Kind, values: &impl Fields) -> Option<u64> {
     if kind == Kind::Context { values.context() } else { values.object() }
 }
 
+/// Whether urscope noticed this of a call.
+fn has_noticed(values: &impl Fields, bit: u64) -> bool {
+    values.noticed().is_some_and(|bits| bits & bit != 0)
+}
+
 fn free(function: Function, values: &impl Fields) -> Free {
     let flags = values.flags().unwrap_or_default();
-    let completed = flags & COMPLETED != 0;
+    let completed = has_noticed(values, COMPLETED);
     let waits = function.interface().promises(Promise::EndsWait);
     Free {
         pointer: values.pointer(),
@@ -463,7 +469,7 @@ fn free(function: Function, values: &impl Fields) -> Free {
             _ => !waits && (flags == 0 || completed),
         },
         completed,
-        unfinished: values.offset(),
+        unfinished: values.unfinished(),
     }
 }
 
@@ -471,7 +477,7 @@ fn open(function: Function, shared: Kind, of: Kind, values: &impl Fields, import
     let (context, device, fingerprint) = (values.context(), values.device(), values.fingerprint());
     let (data, size) = (values.data(), values.data_size());
     let makes = if shared == Kind::Usm { Kind::Mapping } else { shared };
-    let checksum = values.value();
+    let checksum = values.checksum();
     let (process, exported) = (values.exporter(), values.exported());
     let (mut named, mut exporter) = (process.zip(exported), None);
     if function.interface().promises(Promise::HandlesAreDescriptors) {

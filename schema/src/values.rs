@@ -124,11 +124,9 @@ values! {
     pointer: Hex,
     /// A size in bytes.
     size: Number,
-    /// An offset in bytes; of a call that ends memory, that of the first byte which an unfinished command accesses, as
-    /// the software device says.
+    /// An offset in bytes.
     offset: Number,
-    /// A set of flags; of a command or of an execution of some, which of its addresses are certainly none of host
-    /// memory, although shared memory has ended there ([`crate::operation::ACCESSED`], [`crate::operation::SOURCE`]).
+    /// A set of flags.
     flags: Hex,
     /// A number of objects.
     count: Number,
@@ -141,7 +139,7 @@ values! {
     /// A `ur_device_info_t`; in Level Zero, the extension by which a descriptor is exported or imported
     /// ([`crate::api::level_zero::constants`]); in CUDA, the type of a handle, or that an allocation imports.
     property: Hex,
-    /// The answer to a question; of an execution of command lists, the number of the call which appended the command.
+    /// Whether a call waits for its command; the answer to a question.
     value: Number,
     /// The process that opened handle data names as its exporter, in that one's pid namespace.
     exporter: Number,
@@ -152,6 +150,17 @@ values! {
     source: Hex,
     /// The queue or stream that a command goes to; 0 is the default stream of CUDA.
     queue: Hex,
+    /// What urscope noticed besides, as bits ([`crate::operation::ACCESSED`] and those behind it).
+    noticed: Hex,
+    /// Of a call that ends memory: the offset of the first byte that an unfinished command accesses, as the software
+    /// device says.
+    unfinished: Number,
+    /// Of an execution of command lists: the number of the call that appended the command.
+    appended: Number,
+    /// The checksum of handle data ([`crate::handle::checksum`]), if the thread has not met the bytes lately.
+    checksum: Number,
+    /// Of an open: the first byte that the adapter changed in its copy of the handle data.
+    changed: Number,
     /// The number of the call stack ([`crate::trace::records::Stack`]).
     stack: Number,
 }
@@ -161,7 +170,7 @@ impl Values {
     pub(crate) const OFFSET: usize = FieldIndex::offset as usize;
     pub(crate) const SIZE: usize = FieldIndex::size as usize;
     pub(crate) const QUEUE: usize = FieldIndex::queue as usize;
-    pub(crate) const VALUE: usize = FieldIndex::value as usize;
+    pub(crate) const APPENDED: usize = FieldIndex::appended as usize;
 
     /// The address or handle that a call is about: handle data, or else memory, or else an object.
     pub fn subject(&self) -> Option<u64> {

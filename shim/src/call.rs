@@ -237,7 +237,7 @@ pub(crate) fn begin<const KNOWN: bool>(
         return Begin::Unrecorded;
     }
     if recording == Recording::UnknownLaunch {
-        values.flags = Some(operation::UNKNOWN);
+        values.noticed = Some(operation::UNKNOWN);
     }
     if effect.submits() || recording == Recording::UnknownLaunch {
         synchronization::not_followed(effect, &inputs);

@@ -70,7 +70,7 @@ impl Seen {
     #[inline(never)]
     pub(crate) fn is_left_out(self, function: Function, values: &Values) -> bool {
         let uses_ended_memory =
-            values.flags.is_some_and(|flags| flags & (operation::ACCESSED | operation::SOURCE) != 0);
+            values.noticed.is_some_and(|bits| bits & (operation::ACCESSED | operation::SOURCE) != 0);
         !self.is_appended && !uses_ended_memory && !limit::is_first(values.stack.unwrap_or_default(), function)
     }
 }
@@ -99,8 +99,8 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
     }
     if ends_memory && are_recorded() {
         match values.pointer.and_then(software_device::unfinished_from) {
-            Some(None) => values.flags = Some(operation::COMPLETED),
-            unfinished => values.offset = unfinished.flatten(),
+            Some(None) => values.noticed = Some(operation::COMPLETED),
+            unfinished => values.unfinished = unfinished.flatten(),
         }
     }
     let is_command = effect.is_command();
@@ -110,11 +110,11 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
     let known = noted(handle);
     if is_command && are_recorded() {
         values.context = context_of(known);
-        values.flags = ended(values.pointer, values.source);
+        values.noticed = ended(values.pointer, values.source);
         if function.interface().promises(Promise::OrderIsSeen) {
             values.queue = inputs.queue().map(|queue| queue as u64);
             if known.is_some_and(|known| known & IS_NON_BLOCKING != 0) {
-                values.flags = Some(values.flags.unwrap_or_default() | operation::NON_BLOCKING);
+                values.noticed = Some(values.noticed.unwrap_or_default() | operation::NON_BLOCKING);
             }
         }
     }
@@ -157,7 +157,7 @@ fn ends_contents(function: Function, effect: Effect) -> bool {
         && function.interface().promises(Promise::ContextsOwnMemory)
 }
 
-/// The flags of a command with these addresses.
+/// What is noticed of a command with these addresses.
 #[inline(always)]
 fn ended(pointer: Option<u64>, source: Option<u64>) -> Option<u64> {
     let has_ended = |address: Option<u64>| address.is_some_and(|address| ENDED_RANGES.around(address).is_some());

@@ -36,7 +36,7 @@ impl ListedAccess {
             (&mut values.source, operation::SOURCE)
         };
         *address = Some(self.address);
-        (values.flags, values.value) = (Some(flag), Some(self.appended));
+        (values.noticed, values.appended) = (Some(flag), Some(self.appended));
     }
 }
 

@@ -51,7 +51,7 @@ const FIELDS: &[(&str, &str, &str)] = &[
     ("zeMemOpenIpcHandle", "context device data flags fingerprint exporter exported", "pointer"),
     ("zeMemCloseIpcHandle", "context pointer", ""),
     ("zeCommandListAppendMemoryCopyRegion", "context pointer source", ""),
-    ("zeCommandQueueExecuteCommandLists", "flags value", ""),
+    ("zeCommandQueueExecuteCommandLists", "appended noticed", ""),
     ("zeMemGetAllocProperties", "context pointer property", "data fingerprint"),
     ("zeMemGetIpcHandleFromFileDescriptorExp", "context data fingerprint", "data fingerprint"),
     ("zeMemGetFileDescriptorFromIpcHandleExp", "context data fingerprint exporter exported", ""),
@@ -109,7 +109,7 @@ const COMMON: [&str; 5] = ["call", "via", "stack", "result", "result_name"];
 
 /// Fields that records of gets and opens may have besides: the checksum of bytes that the thread has not recorded
 /// lately, and the first byte that the adapter changed in urscope's copy.
-const OF_BYTES: [&str; 2] = ["value", "offset"];
+const OF_BYTES: [&str; 2] = ["checksum", "changed"];
 
 /// Fields that the end record of a function may have besides: all of them or none.
 const PERHAPS: [(&str, &str); 2] = [("urIPCGetMemHandleExp", "pointer size"), ("urIPCOpenMemHandleExp", "size")];
@@ -124,13 +124,13 @@ const PERHAPS_AT_BEGIN: [(&str, &str); 12] = [
     ("zeMemAllocDevice", "property"),
     ("zePhysicalMemCreate", "data fingerprint"),
     ("urPhysicalMemGetInfo", "data_size"),
-    ("cuMemcpyDtoH_v2", "flags"),
-    ("cuMemcpyHtoD_v2", "flags"),
-    ("cuMemsetD32_v2", "flags"),
-    ("cuMemUnmap", "offset"),
+    ("cuMemcpyDtoH_v2", "noticed"),
+    ("cuMemcpyHtoD_v2", "noticed"),
+    ("cuMemsetD32_v2", "noticed"),
+    ("cuMemUnmap", "unfinished"),
 ];
 
-/// The flags of a call that ends memory, if the software device says that nothing uses it.
+/// What is noticed of a call that ends memory, if the software device says that nothing uses it.
 const COMPLETED: &str = "0x80000000";
 
 /// Checks that every call in a trace has the fields of the table, and no others.
@@ -146,8 +146,8 @@ pub fn assert_as_declared(trace: &Trace) {
         let mut perhaps =
             PERHAPS_AT_BEGIN.iter().filter(|(function, _)| *function == name).map(|(_, fields)| words(fields));
         let mut found = fields(begin);
-        if begin["args"]["flags"] == COMPLETED {
-            found.remove("flags");
+        if begin["args"]["noticed"] == COMPLETED {
+            found.remove("noticed");
         }
         let more = perhaps.find(|perhaps| perhaps.is_subset(&found));
         assert_eq!(found, words(at_begin).into_iter().chain(more.into_iter().flatten()).collect(), "{begin}");

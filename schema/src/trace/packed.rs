@@ -139,13 +139,12 @@ impl<'w> PackedCall<'w> {
     }
 }
 
-/// Changes the number of the call at the front of `words`, and by `command` that of the command which it names: a free,
-/// a close, an unmap, or an execution of command lists does.
+/// Changes the number of the call at the front of `words`, and by `command` that of the command which it names, if it
+/// executes command lists.
 #[inline]
 pub fn renumber(words: &mut [u64], number: u64, command: impl FnOnce(u64) -> u64) {
     let Some(call) = PackedCall::first_of(words) else { return };
-    let names = call.function.effect().ends_memory() || call.function.effect().executes();
-    let named = if names && call.enters() { call.index_of(Values::VALUE) } else { None };
+    let named = if call.enters() { call.index_of(Values::APPENDED) } else { None };
     if let Some((head, values)) = words.split_first_chunk_mut::<4>() {
         head[2] = number;
         if let Some(value) = named.and_then(|index| values.get_mut(index)) {

@@ -59,7 +59,7 @@ fn plain(trace: &Trace, call: &Value, known: &mut Vec<String>) -> (String, BTree
     let (of_bytes, is_command) = (begins_with("urIPC"), begins_with("urEnqueue"));
     let is_left_out = |name: &str| {
         ["call", "via", "exporter"].contains(&name)
-            || of_bytes && ["value", "offset"].contains(&name)
+            || of_bytes && ["checksum", "changed"].contains(&name)
             || is_command && name == "context"
     };
     for (name, value) in arguments.iter().filter(|(name, _)| !is_left_out(name)) {

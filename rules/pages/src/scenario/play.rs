@@ -228,7 +228,7 @@ impl Player {
                 if call.verb == Verb::Copy {
                     caller.command = number;
                 } else if matches!(call.verb, Verb::Close | Verb::Free | Verb::Unmap) && !call.queued {
-                    values.offset = call.unfinished.then_some(0);
+                    values.unfinished = call.unfinished.then_some(0);
                 }
                 let tid = 100 * (actor as u32 + 1) + line.thread - 1;
                 let enter = Enter { function, call: number, tid, time, values };
@@ -333,8 +333,8 @@ impl Player {
         // The block that the driver exports.
         let exported =
             Values { pointer: call.exposes.map(|_| address - call.offset), size: call.exposes, ..Values::default() };
-        let (value, fingerprint) = (Some(checksum(&made_up(bytes, call))), Some(bytes));
-        Values { data: Some(data), data_size: data_size(call), fingerprint, value, ..exported }
+        let (checksum, fingerprint) = (Some(checksum(&made_up(bytes, call))), Some(bytes));
+        Values { data: Some(data), data_size: data_size(call), fingerprint, checksum, ..exported }
     }
 
     /// The fingerprint of the handle data of that name. One that was never got, or cut to another size, has bytes of
@@ -385,23 +385,23 @@ impl Player {
             Verb::Open | Verb::OpenPhysical | Verb::OpenEvent => {
                 let (data, bytes) = (Some(0xda7a_0000 + actor as u64), self.bytes_of(name, call.size));
                 let opened = made_up(bytes, call);
-                let value = Some(checksum(&opened));
+                let checksum = Some(checksum(&opened));
                 let is_made_up = bytes == 0 || call.flipped.is_some();
                 let fingerprint = Some(if is_made_up { fingerprint(&opened) } else { bytes });
                 let device = device.filter(|_| call.verb != Verb::OpenEvent);
                 let opened = match call.verb {
-                    Verb::Open => Values { pointer: result, offset: call.overwrites, ..nothing },
+                    Verb::Open => Values { pointer: result, changed: call.overwrites, ..nothing },
                     _ => Values { object: result, ..nothing },
                 };
-                (Values { device, data, data_size: data_size(call), fingerprint, value, ..within }, opened)
+                (Values { device, data, data_size: data_size(call), fingerprint, checksum, ..within }, opened)
             }
             Verb::Copy => {
                 let (accessed, non_blocking) = (!call.on_host, call.non_blocking);
-                let flags =
+                let noticed =
                     [(accessed, ACCESSED), (non_blocking, NON_BLOCKING)].into_iter().filter(|(is_so, _)| *is_so);
-                let flags = Some(flags.fold(0, |flags, (_, flag)| flags | flag)).filter(|flags| *flags != 0);
+                let noticed = Some(noticed.fold(0, |bits, (_, bit)| bits | bit)).filter(|bits| *bits != 0);
                 let queue = call.queue.as_ref().map(|queue| self.address(queue));
-                (Values { pointer: Some(address), size: call.size, value: Some(0), flags, queue, ..within }, nothing)
+                (Values { pointer: Some(address), size: call.size, value: Some(0), noticed, queue, ..within }, nothing)
             }
             Verb::Support => {
                 let asked = match name {

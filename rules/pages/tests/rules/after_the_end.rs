@@ -114,7 +114,7 @@ fn executed(steps: &str) -> Vec<Finding> {
     for event in &mut events {
         match event {
             Event::Enter(_, Enter { function, call, values, .. }) if function.is_command() && *call == execution => {
-                (*function, values.value) = (Function::zeCommandQueueExecuteCommandLists, Some(append));
+                (*function, values.appended) = (Function::zeCommandQueueExecuteCommandLists, Some(append));
             }
             Event::Exit(_, Exit { function, call, .. }) if function.is_command() && *call == execution => {
                 *function = Function::zeCommandQueueExecuteCommandLists;

@@ -201,7 +201,7 @@ pub(super) fn got(tracker: &mut Tracker, born: Place, from: From, handle: Handle
     let exported = aimed.or(allocation.map(|(_, memory)| memory.serial));
     let of_context = || state.contexts.get(&context?)?.device;
     let device = allocation.and_then(|(_, memory)| memory.requested.device).or_else(of_context);
-    let data = answer.data_size.zip(answer.value);
+    let data = answer.data_size.zip(answer.checksum);
     let subject = Subject { kind: handle.kind, value: shared, serial: exported, size, device, data };
     let host = state.process.host;
     let export = fingerprint.map(|bytes| exports.export(host, bytes, subject, born));

@@ -15,7 +15,7 @@ use crate::trace::records::{Clock, Footer, Found, Gap, Named};
 use crate::trace::{CALL, INNER, NOTE};
 
 /// The longest call record in bytes: every field is present and has the largest value.
-pub const LINE: usize = 936;
+pub const LINE: usize = 1128;
 
 /// The longest [`End`] in bytes: every function was called, with the largest counts.
 pub const END_LENGTH: usize = 512 + 56 * Function::COUNT + 11 * MOST_KEPT;

@@ -220,7 +220,7 @@ impl Arguments {
         if let Some((data, size)) = handle_data {
             let hashes = handle_data::read(data, size, hashes_of);
             values.fingerprint = hashes.map(|(fingerprint, _)| fingerprint);
-            values.value = hashes.and_then(|(_, checksum)| checksum).or(values.value);
+            values.checksum = hashes.and_then(|(_, checksum)| checksum);
             if values.fingerprint.is_some() && UMF_SIZES.contains(&size) {
                 // SAFETY: so many bytes have just been read.
                 let header = unsafe { UmfHeader::read(data, size) };

@@ -50,7 +50,7 @@ pub fn call(effect: Effect, of: &(impl RealCall + ?Sized)) -> (ResultCode, Optio
     let extent = || opened.and_then(|(address, size)| unsafe { extent_at(address, size) });
     // SAFETY: the function was called (`RealCall`) and succeeded, and these are its answers.
     let values = unsafe { completed(arguments, answers, extent) };
-    (result, Some(Values { offset: overwritten.or(values.offset), ..values }))
+    (result, Some(Values { changed: overwritten, ..values }))
 }
 
 /// The caller's out-parameters of an observed call.
@@ -192,7 +192,7 @@ unsafe fn completed(arguments: &Arguments, mut values: Values, extent: impl FnOn
         // SAFETY: the callee has just made `size` bytes of handle data.
         unsafe {
             if let Some((fingerprint, checksum)) = data_hashes(data as usize, size as usize) {
-                (values.fingerprint, values.value) = (Some(fingerprint), checksum);
+                (values.fingerprint, values.checksum) = (Some(fingerprint), checksum);
             }
             add_allocation(arguments.values().pointer, &mut values);
         }

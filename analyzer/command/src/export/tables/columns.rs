@@ -111,6 +111,16 @@ tables! {
         source: Option<Hex>,
         /// The queue or stream that a command goes to; 0 is the default stream of CUDA.
         queue: Option<Hex>,
+        /// What urscope noticed, as bits.
+        noticed: Option<Hex>,
+        /// The first byte that an unfinished command accesses.
+        unfinished: Option<u64>,
+        /// The call that appended an executed command.
+        appended: Option<u64>,
+        /// The checksum of handle data.
+        checksum: Option<u64>,
+        /// The first byte that the adapter changed.
+        changed: Option<u64>,
         /// The number of the call stack in the process's trace.
         stack: Option<u64>,
     }

@@ -269,6 +269,11 @@ impl EventSink for Tables {
             exported: hex(|values| values.exported),
             source: hex(|values| values.source),
             queue: hex(|values| values.queue),
+            noticed: hex(|values| values.noticed),
+            unfinished: number(|values| values.unfinished),
+            appended: number(|values| values.appended),
+            checksum: number(|values| values.checksum),
+            changed: number(|values| values.changed),
             stack: number(|values| values.stack),
         });
     }
