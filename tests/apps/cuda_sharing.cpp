@@ -96,9 +96,9 @@ const std::pair<const char *, const char *> cases[] = {
     {"released-twice", IMPORTED "unmap release release? close-descriptor < unmap release close-descriptor"},
     {"used-after-unmap", IMPORTED "unmap read? release close-descriptor < unmap release close-descriptor"},
     {"physical-leaked", IMPORTED "close-descriptor < unmap release close-descriptor"},
-    {"descriptors-leaked", "create map fill export > take 64*import-copy < unmap release close-descriptor"},
+    {"descriptors-leaked", "create map fill export > take 160*import-copy < unmap release close-descriptor"},
     {"descriptor-leaked", IMPORTED "unmap release close-descriptor < unmap release"},
-    {"descriptors-never-closed", "create map fill 64*export-again unmap release"},
+    {"descriptors-never-closed", "create map fill 160*export-again unmap release"},
     {"pool-freed-first", POOL "< free-in-order synchronise > free-in-order synchronise close-descriptor < destroy-pool close-descriptor"},
     {"pool-destroyed-first", POOL "< free-in-order synchronise destroy-pool close-descriptor > read? free-in-order? synchronise close-descriptor"},
     {"pool-imported-twice", POOL "import-pointer free-in-order synchronise read? close-descriptor < free-in-order synchronise destroy-pool "
