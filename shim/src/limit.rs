@@ -62,8 +62,9 @@ pub(crate) fn is_first(stack: u64, function: Function) -> bool {
     false
 }
 
-/// A forked child has a trace of its own.
+/// A forked child has a trace of its own, without the places of its parent.
 pub(crate) fn after_fork_in_child() {
+    note_change();
     IS_REACHED.store(false, Ordering::Relaxed);
 }
 
