@@ -334,28 +334,25 @@ impl Operation {
             Effect::Submits(_) => Self::Submit,
             Effect::Launches(_) if has_noticed(values, UNKNOWN) => Self::Submit,
             Effect::Enqueues(_) | Effect::Migrates(_) | Effect::Performs(_) | Effect::Launches(_) => {
-                let has = |bit| has_noticed(values, bit);
                 Self::Enqueue(Command {
                     writes: pointer(),
                     reads: values.source(),
                     size: size(),
-                    is_not_host: [ACCESSED, SOURCE].map(has),
+                    is_not_host: [ACCESSED, SOURCE].map(|bit| has_noticed(values, bit)),
                     context: context(),
                     queue: values.queue(),
-                    is_non_blocking: has(NON_BLOCKING),
+                    is_non_blocking: has_noticed(values, NON_BLOCKING),
                     is_kernel: function.effect().launches(),
                     is_migration: matches!(function.effect(), Effect::Migrates(_)),
                 })
             }
             Effect::Executes(_) => {
-                let of = |address: Option<u64>, bit| address.filter(|_| has_noticed(values, bit));
-                let written = of(pointer(), ACCESSED).map(|address| (address, true));
-                match written.or_else(|| of(values.source(), SOURCE).map(|address| (address, false))) {
-                    Some((address, writes)) => {
-                        Self::Execute(LateAccess { address, writes, appended: values.appended() })
-                    }
-                    None => Self::Other,
-                }
+                let late = |address: Option<u64>, bit, writes| {
+                    let address = address.filter(|_| has_noticed(values, bit))?;
+                    Some(LateAccess { address, writes, appended: values.appended() })
+                };
+                let late = late(pointer(), ACCESSED, true).or_else(|| late(values.source(), SOURCE, false));
+                late.map_or(Self::Other, Self::Execute)
             }
             // In a wait for several events, it is not known which one is missing.
             Effect::Waits(Kind::Event) if values.count().is_none_or(|count| count == 1) => match object() {
@@ -430,9 +427,17 @@ impl Answer {
             Effect::Retains(_) => (None, values.object(), None),
             _ => (None, None, None),
         };
-        let (data_size, fingerprint, checksum) = (values.data_size(), values.fingerprint(), values.checksum());
-        let (extent, overwritten, value) = (values.size(), values.changed(), values.value());
-        Self { makes, made, data_size, fingerprint, base, extent, overwritten, checksum, value }
+        Self {
+            makes,
+            made,
+            data_size: values.data_size(),
+            fingerprint: values.fingerprint(),
+            base,
+            extent: values.size(),
+            overwritten: values.changed(),
+            checksum: values.checksum(),
+            value: values.value(),
+        }
     }
 
     /// Whether the object was returned. A get that only queries the size returns the size.
@@ -448,13 +453,13 @@ fn named(kind: Kind, values: &impl Fields) -> Option<u64> {
     if kind == Kind::Context { values.context() } else { values.object() }
 }
 
-/// Whether urscope noticed this of a call.
-fn has_noticed(values: &impl Fields, bit: u64) -> bool {
-    values.noticed().is_some_and(|bits| bits & bit != 0)
+/// Whether urscope noticed any of these bits of a call ([`ACCESSED`] and those behind it).
+#[inline]
+pub fn has_noticed(values: &impl Fields, any: u64) -> bool {
+    values.noticed().is_some_and(|bits| bits & any != 0)
 }
 
 fn free(function: Function, values: &impl Fields) -> Free {
-    let flags = values.flags().unwrap_or_default();
     let completed = has_noticed(values, COMPLETED);
     let waits = function.interface().promises(Promise::EndsWait);
     Free {
@@ -466,7 +471,7 @@ fn free(function: Function, values: &impl Fields) -> Free {
         at_once: match function.effect() {
             Effect::Unmaps(_) => true,
             Effect::FreesLater(_) => false,
-            _ => !waits && (flags == 0 || completed),
+            _ => !waits && (values.flags().unwrap_or_default() == 0 || completed),
         },
         completed,
         unfinished: values.unfinished(),

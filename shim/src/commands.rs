@@ -69,8 +69,7 @@ impl Seen {
     /// Whether a command is left out, if the trace has reached its limit.
     #[inline(never)]
     pub(crate) fn is_left_out(self, function: Function, values: &Values) -> bool {
-        let uses_ended_memory =
-            values.noticed.is_some_and(|bits| bits & (operation::ACCESSED | operation::SOURCE) != 0);
+        let uses_ended_memory = operation::has_noticed(values, operation::ACCESSED | operation::SOURCE);
         !self.is_appended && !uses_ended_memory && !limit::is_first(values.stack.unwrap_or_default(), function)
     }
 }

@@ -14,7 +14,7 @@ use crate::{chain, knobs};
 /// Whether the trace says so.
 static IS_REACHED: AtomicBool = AtomicBool::new(false);
 
-/// How often memory was made, opened, closed or freed since.
+/// How often memory was made, opened, closed or freed.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
 /// The places from which a command was recorded: a hash of each, with the number of changes by then in its lowest bits.
