@@ -1,7 +1,7 @@
 // What comes before what in queues of SYCL. One process writes shared memory, the other one reads it, or reads and lets it be overwritten. The
 // first argument names the case; "list" prints the names. Those that begin with "right" are correct; in the others, nothing orders the two
 // commands. A case runs on any device without a delay.
-#include "ipc_app.hpp"
+#include "kernel_app.hpp"
 
 #include <memory>
 
@@ -108,6 +108,19 @@ WRITES(barrier_before, {
   sycl::event barrier = writer.out_of_order.ext_oneapi_submit_barrier();
   writer.write(writer.out_of_order);
   barrier.wait();
+});
+
+// The writer's is a kernel, and the reader is told before it has completed, or after that.
+void write_by_kernel(Writer &writer) {
+  writer.in_order.submit(scale(scale_kernel(writer.gpu.context), size / sizeof(uint32_t), writer.memory, writer.own, 3));
+}
+WRITES(right_kernel, {
+  write_by_kernel(writer);
+  writer.in_order.wait();
+});
+WRITES(kernel_told_first, {
+  write_by_kernel(writer);
+  tell();
 });
 
 // The reader lets the memory be overwritten: before its copy is known to be over, or after that.

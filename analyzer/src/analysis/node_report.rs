@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
 
-use urscope_rules::tracker::DeviceError;
+use urscope_rules::tracker::{DeviceError, NotJudged};
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::trace::process_times::FILE;
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, Header, Module, UNSEEN_ADAPTER};
@@ -30,8 +30,8 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
         let node = nodes.entry(process.host).or_insert_with(|| {
             let count = counts.get(&process.host).copied().unwrap_or_default();
             let unopened = merger.unopened.get(process.host as usize).copied().unwrap_or_default();
-            let not_judged = merger.not_judged.get(process.host as usize).copied().unwrap_or_default();
-            let unseen = not_ordered(not_judged).into_iter().collect();
+            let unseen =
+                merger.not_judged.get(process.host as usize).map_or_else(Vec::new, |it| not_judged(merger, it));
             Node { processes: Vec::with_capacity(count), unopened, unseen, ..node(process) }
         });
         let Header { boot_id, run, .. } = &*process.header;
@@ -357,17 +357,19 @@ fn ended(process: &TracedProcess) -> Ended {
 
 /// Where the failure of a device was seen first in a process.
 fn device_error(process: &TracedProcess, failed: &DeviceError) -> String {
-    let named = |place: &Place| {
-        let function = place.function.map_or("an unknown function", Function::name);
-        place.call.map_or_else(|| function.to_owned(), |call| format!("call {call} ({function})"))
-    };
     let result = failed.at.function.map_or_else(String::new, |function| failed.result.text_of(function));
-    let before = match &*failed.commands.iter().map(named).collect::<Vec<_>>() {
+    let before = match &*failed.commands.iter().map(call).collect::<Vec<_>>() {
         [] => "no command on shared memory came before it".to_owned(),
         [one] => format!("the last command on shared memory before it was {one}"),
         several => format!("the last commands on shared memory before it were {}", enumerated(several)),
     };
-    format!("a device of {} failed: {} was the first to return {result}; {before}", name(process), named(&failed.at))
+    format!("a device of {} failed: {} was the first to return {result}; {before}", name(process), call(&failed.at))
+}
+
+/// A call, by its number and function.
+fn call(place: &Place) -> String {
+    let function = place.function.map_or("an unknown function", Function::name);
+    place.call.map_or_else(|| function.to_owned(), |call| format!("call {call} ({function})"))
 }
 
 /// Why the trace of a process is incomplete.
@@ -415,15 +417,30 @@ fn unseen(process: &TracedProcess, node: &mut Node) {
     }
 }
 
-/// What is not known of so many pairs of commands.
-fn not_ordered(pairs: u64) -> Option<String> {
-    let verb = if pairs == 1 { "was" } else { "were" };
-    (pairs > 0).then(|| {
+/// The pairs of commands that nothing orders, as far as is known, and that were not judged.
+fn not_judged(merger: &Merger, NotJudged { pairs, with_kernels, first_with_kernel }: &NotJudged) -> Vec<String> {
+    let were = |pairs: u64| if pairs == 1 { "was" } else { "were" };
+    let of = |place: &Place| {
+        merger.process(place.process).map_or_else(|| call(place), |it| format!("{} of {}", call(place), name(it)))
+    };
+    let kernels = first_with_kernel.as_ref().map(|[first, second]| {
         format!(
-            "{} of commands of two processes on the same bytes {verb} not judged as a race: a kernel, a graph or a flag may have ordered them",
-            counted(pairs, "pair")
+            "{} of a kernel and a command of another process on the same memory, which nothing orders, {} not judged as a race: what \
+             the kernel accesses is not known (the first: {}, {})",
+            counted(*with_kernels, "pair"),
+            were(*with_kernels),
+            of(first),
+            of(second)
         )
-    })
+    });
+    let others = (*pairs > 0).then(|| {
+        format!(
+            "{} of commands of two processes on the same bytes {} not judged as a race: a kernel, a graph or a flag may have ordered them",
+            counted(*pairs, "pair"),
+            were(*pairs)
+        )
+    });
+    kernels.into_iter().chain(others).collect()
 }
 
 /// Whether a function of this name shares something.

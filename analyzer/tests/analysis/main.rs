@@ -157,6 +157,39 @@ fn commands_that_something_unknown_may_have_ordered_are_counted() {
     assert_eq!((codes(&race), race.unseen.len()), (vec![("race", 1)], 0));
 }
 
+#[test]
+fn kernels_that_nothing_orders_are_counted() {
+    let unseen = |steps: &str| {
+        let begin = "p: alloc a 64 cuda\np: get a -> h cuda\nc: open h -> m cuda";
+        let judgement = judged(&files(&format!("{begin}\n{steps}\nc: host-waits\nc: close m cuda\np: free a cuda")));
+        assert_eq!((judgement.verdict, judgement.findings.len()), (Verdict::Clean, 0), "{:?}", judgement.findings);
+        judgement.unseen
+    };
+    let too_early = "p: launch a cuda\nc: copy m + 32 sized 32 cuda\np: host-waits";
+    assert_eq!(
+        unseen(too_early),
+        [
+            "1 pair of a kernel and a command of another process on the same memory, which nothing orders, was not judged as a race: \
+             what the kernel accesses is not known (the first: call 3 (cuLaunchKernel) of p (pid 100), call 2 (cuMemcpyDtoD_v2) of \
+             c (pid 200))"
+        ]
+    );
+    let is_counted = |steps: &str, pairs: &str| {
+        let unseen = unseen(steps);
+        unseen.len() == 1 && unseen[0].starts_with(pairs)
+    };
+    assert!(is_counted("p: copy a sized 64 cuda\nc: launch m cuda\np: host-waits", "1 pair of a kernel"));
+    assert!(is_counted(
+        "p: launch a cuda\nc: launch m cuda\nc: launch m + 8 cuda\np: host-waits",
+        "2 pairs of a kernel"
+    ));
+    let several = "3 times\np: launch a cuda\nend\nc: copy m sized 8 cuda\np: host-waits";
+    assert!(is_counted(several, "1 pair of a kernel"), "those in front of it are over before it");
+    assert_eq!(unseen("p: launch a cuda\np: host-waits\nc: launch m cuda"), [""; 0]);
+    assert_eq!(unseen("p: launch a + 32 cuda\nc: copy m sized 32 cuda\np: host-waits"), [""; 0]);
+    assert_eq!(unseen("p: launch a cuda fails\nc: copy m sized 32 cuda\np: host-waits"), [""; 0]);
+}
+
 /// Files, with what `urscope run` saw of how the second process ended.
 fn with_signal(mut files: BTreeMap<String, Vec<u8>>, signal: u32) -> BTreeMap<String, Vec<u8>> {
     let name = files.keys().find(|name| name.contains("-200-")).unwrap();

@@ -7,7 +7,7 @@ use super::{queues::Position, records::Serial};
 use crate::place::{Place, ProcessId};
 
 /// Bytes of shared memory that a command accesses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     /// The process that made the memory, and which life of its address.
     pub(super) memory: (ProcessId, Serial),
@@ -38,12 +38,32 @@ pub(crate) struct Unknown {
     pub(super) place: Place,
     pub(super) position: Position,
     pub(super) parts: SmallVec<[Part; 2]>,
+    pub(super) is_kernel: bool,
     /// It may wait for something that is not followed.
     pub(super) is_only_counted: bool,
     /// The processes that have read what it writes while it was not known to have completed.
     pub(super) read_by: SmallVec<[ProcessId; 2]>,
     /// The commands of other processes that were enqueued since.
     pub(super) since: Vec<Since>,
+}
+
+/// How many pairs of commands of two processes no host has ordered, as far as is known, and were not judged.
+#[derive(Clone, Debug, Default)]
+pub struct NotJudged {
+    /// Of commands that something unknown may have ordered.
+    pub pairs: u64,
+    /// Of a kernel and another command.
+    pub with_kernels: u64,
+    /// The first pair of a kernel and another command.
+    pub first_with_kernel: Option<[Place; 2]>,
+}
+
+impl NotJudged {
+    pub(super) fn add(&mut self, more: &Self) {
+        self.pairs += more.pairs;
+        self.with_kernels += more.with_kernels;
+        self.first_with_kernel = self.first_with_kernel.or(more.first_with_kernel);
+    }
 }
 
 /// A command of another process on the same bytes, which was enqueued since.

@@ -42,5 +42,5 @@ pub(crate) use self::maps::{Map, Set};
 pub use self::process::{End, Process};
 pub(crate) use self::rights::Barrier;
 pub use self::view::{Holder, Shared};
-pub use self::{records::DeviceError, records::ExportId, rights::Rights, state::Tracker};
+pub use self::{in_flight::NotJudged, records::DeviceError, records::ExportId, rights::Rights, state::Tracker};
 pub use crate::place::ProcessId;

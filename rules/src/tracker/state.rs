@@ -5,6 +5,7 @@ use urscope_schema::handle::{Handle, Kind, changed_bytes};
 use urscope_schema::operation::Open;
 
 use super::exports::{Export, Exports};
+use super::in_flight::NotJudged;
 use super::maps::Map;
 use super::observations::Altered;
 use super::process::{Missing, Process};
@@ -17,8 +18,8 @@ use crate::place::{Place, ProcessId};
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
     pub(crate) states: Vec<ProcessState>,
-    /// By host: how many pairs of commands nothing has ordered, as far as is known, and were not judged.
-    pub(super) not_judged: Map<u64, u64>,
+    /// By host.
+    pub(super) not_judged: Map<u64, NotJudged>,
     /// The hosts on which not all commands of a process are known any more.
     pub(super) limited: Vec<u64>,
     pub(crate) exports: Exports,

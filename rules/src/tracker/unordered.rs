@@ -13,7 +13,7 @@ use urscope_schema::handle::{Handle, Kind, UsmType};
 use urscope_schema::operation::Command;
 
 use super::fact::{FactConsumer, What};
-use super::in_flight::{Part, Since, Unknown, Unordered};
+use super::in_flight::{NotJudged, Part, Since, Unknown, Unordered};
 use super::records::{Mapping, Serial};
 use super::{process_state::ProcessState, state::Tracker};
 use crate::place::{Place, ProcessId};
@@ -55,13 +55,29 @@ impl Tracker {
         if parts.is_empty() {
             return;
         }
-        self.add_to_unknown(at, &parts, is_only_counted);
+        let is_kernel = command.is_kernel;
+        let unknown = Unknown {
+            place: at,
+            position,
+            parts,
+            is_kernel,
+            is_only_counted,
+            read_by: SmallVec::new(),
+            since: Vec::new(),
+        };
+        self.add_to_unknown(&unknown);
         let Some(state) = self.state_mut(at.process) else { return };
+        // What is not ordered with a kernel is not ordered with the one behind it on the same memory.
+        let is_same = |last: &&mut Unknown| {
+            is_kernel && last.is_kernel && last.position.queue == position.queue && last.parts == unknown.parts
+        };
+        if let Some(last) = state.unknown.back_mut().filter(is_same) {
+            (last.place, last.position) = (at, position);
+            return;
+        }
         if state.unknown.len() >= COMMANDS {
             state.unknown.pop_front();
         }
-        let unknown =
-            Unknown { place: at, position, parts, is_only_counted, read_by: SmallVec::new(), since: Vec::new() };
         state.unknown.push_back(unknown);
     }
 
@@ -148,8 +164,9 @@ impl Tracker {
     }
 
     /// Adds a command to those of other processes that are not known to have completed, and access the same bytes. What
-    /// may have waited for a flag, or may be ordered by one, is only counted.
-    fn add_to_unknown(&mut self, at: Place, parts: &[Part], is_only_counted: bool) {
+    /// may have waited for a flag, or may be ordered by one, is only counted, as is a kernel.
+    fn add_to_unknown(&mut self, new: &Unknown) {
+        let at = new.place;
         let Some(host) = self.process(at.process).map(|process| process.host) else { return };
         // The latest uses of events that processes share, by two processes.
         let mut uses = [(usize::MAX, Nanos(0)); 2];
@@ -164,14 +181,15 @@ impl Tracker {
         let is_other = |place: usize, state: &ProcessState| {
             place != at.process.0 as usize && state.process.host == host && !state.unknown.is_empty()
         };
-        let mut not_judged = 0;
+        let mut not_judged = NotJudged::default();
         let others = self.states.iter_mut().enumerate().filter(|(place, state)| is_other(*place, state));
         for (place, ProcessState { unknown, told_to_host, queues, .. }) in others {
             let used = uses.iter().find(|(user, _)| *user != place).map_or(Nanos(0), |(_, time)| *time);
             // A command behind those in front of it that has been read may be a flag.
             let mut is_told = false;
             for unknown in unknown.iter_mut().rev() {
-                let mut pairs = unknown.parts.iter().flat_map(|first| parts.iter().map(move |second| (first, second)));
+                let mut pairs =
+                    unknown.parts.iter().flat_map(|first| new.parts.iter().map(move |second| (first, second)));
                 let conflict = pairs.find_map(|(first, second)| Some((first, second, first.conflict(second)?)));
                 is_told |= unknown.read_by.contains(&at.process);
                 let Some((first, second, bytes)) = conflict else { continue };
@@ -181,43 +199,42 @@ impl Tracker {
                 if first.writes && !unknown.read_by.contains(&at.process) {
                     unknown.read_by.push(at.process);
                 }
-                if is_only_counted
+                if new.is_kernel || unknown.is_kernel {
+                    not_judged.with_kernels += 1;
+                    not_judged.first_with_kernel.get_or_insert([unknown.place, at]);
+                } else if new.is_only_counted
                     || is_told
                     || unknown.is_only_counted
                     || told_to_host.covers(unknown.position)
                     || queues.is_in_front_of_not_followed(unknown.position)
                 {
-                    not_judged += 1;
+                    not_judged.pairs += 1;
                 } else if unknown.since.len() < SINCE {
                     let (first, second) = (first.of(unknown.place), second.of(at));
                     unknown.since.push(Since { first, second, bytes });
                 }
             }
         }
-        self.count_not_judged(host, not_judged);
-    }
-
-    fn count_not_judged(&mut self, host: u64, pairs: u64) {
-        if pairs > 0 {
-            *self.not_judged.entry(host).or_default() += pairs;
+        if not_judged.pairs + not_judged.with_kernels > 0 {
+            self.not_judged.entry(host).or_default().add(&not_judged);
         }
     }
 
-    /// How many pairs of commands of a host's processes no host has ordered, and were not judged: a kernel, or
-    /// something else that is not followed, may have ordered them.
-    pub fn not_judged(&self, host: u64) -> u64 {
-        self.not_judged.get(&host).copied().unwrap_or_default()
+    /// The pairs of commands of a host's processes that were not judged.
+    pub fn not_judged(&self, host: u64) -> Option<&NotJudged> {
+        self.not_judged.get(&host)
     }
 
     /// What a command accesses of memory that processes share.
     fn parts(&self, state: &ProcessState, at: Place, command: &Command) -> SmallVec<[Part; 2]> {
-        let size = command.size.filter(|size| *size > 0 && !command.is_migration);
-        let Some(size) = size else { return SmallVec::new() };
+        // A kernel may access all that is behind its pointer.
+        let size = if command.is_kernel { Some(u64::MAX) } else { command.size };
+        let Some(size) = size.filter(|size| *size > 0 && !command.is_migration) else { return SmallVec::new() };
         let part = |(address, writes): (Option<u64>, bool)| {
             let (memory, offset, handle) = self.shared_at(state, at, address?)?;
             Some(Part { memory, bytes: [offset, offset.saturating_add(size)], writes, handle })
         };
-        [(command.writes, true), (command.reads, false)].into_iter().filter_map(part).collect()
+        [(command.writes, true), (command.reads, command.is_kernel)].into_iter().filter_map(part).collect()
     }
 
     /// The shared memory at an address of a process: who made it, which life of its address, and the offset in it.

@@ -46,6 +46,19 @@ on_both_adapters! {
     }
 }
 
+on_both_adapters! {
+    fn a_kernel_that_nothing_orders_is_counted(adapter) {
+        for (case, expected) in [("right_kernel", 0), ("kernel_told_first", 1)] {
+            let outcome = TestRun::of("sycl_order", Release::R2026_2, adapter).with_engine().arg(case).run();
+            let report = outcome.report();
+            let unseen = report.unseen();
+            assert_eq!((report.verdict(), unseen.len()), ("clean", expected), "{case}: {}", outcome.stderr);
+            let begin = "1 pair of a kernel and a command of another process on the same memory, which nothing orders, ";
+            assert!(unseen.iter().all(|it| it.starts_with(begin)), "{unseen:?}");
+        }
+    }
+}
+
 /// A release whose tables have another order, urscope's own backend, calls that are only shown, and the other form.
 #[test]
 fn every_way_to_the_calls_shows_the_order() {

@@ -4,8 +4,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::path::{Path, PathBuf};
 use std::{cmp::Reverse, sync::Arc};
 
-use urscope_rules::tracker::DeviceError;
 use urscope_rules::tracker::fact::{Fact, FactConsumer, FactKind};
+use urscope_rules::tracker::{DeviceError, NotJudged};
 use urscope_rules::{Checker, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{call::Nanos, packed::PackedCall, trace::records::Header};
 
@@ -37,8 +37,8 @@ pub(crate) struct Merger {
     now: u64,
     /// How many exports no process has tried to open, by host number.
     pub(crate) unopened: Vec<u64>,
-    /// By host: how many pairs of commands were not judged.
-    pub(crate) not_judged: Vec<u64>,
+    /// By host: the pairs of commands that were not judged.
+    pub(crate) not_judged: Vec<NotJudged>,
     /// The first call of each process that has reported the failure of a device.
     pub(crate) device_errors: Vec<DeviceError>,
     /// Those of the latest process: mostly all have the same.
@@ -229,7 +229,9 @@ impl Merger {
         self.tracker.finish(&mut self.judged.checker);
         let failed = self.processes.iter().filter_map(|process| self.tracker.device_error(process.id?).cloned());
         self.device_errors = failed.collect();
-        self.not_judged = (0..self.hosts.len() as u64).map(|host| self.tracker.not_judged(host)).collect();
+        self.not_judged = (0..self.hosts.len() as u64)
+            .map(|host| self.tracker.not_judged(host).cloned().unwrap_or_default())
+            .collect();
         self.unopened = (0..self.hosts.len() as u64).map(|host| self.tracker.unopened(host)).collect();
         self.deduplicator.add(&mut self.judged.checker.take());
         (self.tracker, self.judged.checker) = (Tracker::default(), Checker::default());

@@ -25,6 +25,7 @@
 //! | `get-event e -> h`, `put-event h`, `open-event h -> f` | its handle data |
 //! | `wait e` | a wait on the host for an event |
 //! | `copy m sized 64` | a queue copies to that memory |
+//! | `launch m` | a queue executes a kernel with that pointer |
 //! | `graph g` | a queue executes a graph of CUDA, whose commands are not known |
 //! | `write m seed 7`, `compare m seed 7` | bytes are written, and the same found; the host waits, without a record |
 //! | `signal e` | an event is signalled; the host waits, without a record |
@@ -249,6 +250,7 @@ verbs! {
     Wait "wait" urEventWait,
     Support "support" urDeviceGetInfo,
     Copy "copy" urEnqueueUSMMemcpy,
+    Launch "launch" urEnqueueKernelLaunchWithArgsExp,
     Graph "graph" cuGraphLaunch,
     Write "write",
     Compare "compare",

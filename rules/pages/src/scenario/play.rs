@@ -225,7 +225,7 @@ impl Player {
                 }
                 caller.calls.push(line.number);
                 let number = caller.calls.len() as u64;
-                if call.verb == Verb::Copy {
+                if matches!(call.verb, Verb::Copy | Verb::Launch) {
                     caller.command = number;
                 } else if matches!(call.verb, Verb::Close | Verb::Free | Verb::Unmap) && !call.queued {
                     values.unfinished = call.unfinished.then_some(0);
@@ -395,7 +395,7 @@ impl Player {
                 };
                 (Values { device, data, data_size: data_size(call), fingerprint, checksum, ..within }, opened)
             }
-            Verb::Copy => {
+            Verb::Copy | Verb::Launch => {
                 let (accessed, non_blocking) = (!call.on_host, call.non_blocking);
                 let noticed =
                     [(accessed, ACCESSED), (non_blocking, NON_BLOCKING)].into_iter().filter(|(is_so, _)| *is_so);
