@@ -30,9 +30,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
         let node = nodes.entry(process.host).or_insert_with(|| {
             let count = counts.get(&process.host).copied().unwrap_or_default();
             let unopened = merger.unopened.get(process.host as usize).copied().unwrap_or_default();
-            let unseen =
-                merger.not_judged.get(process.host as usize).map_or_else(Vec::new, |it| not_judged(merger, it));
-            Node { processes: Vec::with_capacity(count), unopened, unseen, ..node(process) }
+            Node { processes: Vec::with_capacity(count), unopened, ..node(process) }
         });
         let Header { boot_id, run, .. } = &*process.header;
         if node.key.runs.insert(run.clone()) {
@@ -67,6 +65,9 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
             node.findings.push(locator.finding(merger, &graded(merger, first), &occurrences));
         }
     }
+    for (host, node) in &mut nodes {
+        node.unseen.extend(not_judged(merger, locator, comparison, *host));
+    }
     // Without findings, they are not needed. Finding them loads the debug information of the program.
     for (host, node) in nodes.iter_mut().filter(|(_, node)| !node.findings.is_empty()) {
         let found = comparison.get_or_insert_with(|| locator.compare(merger));
@@ -75,12 +76,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
             process.role = found.role(*host, process.pid, &process.executable);
         }
         for side in node.findings.iter_mut().flat_map(FoundFinding::locations_mut) {
-            side.role = found.role(*host, side.pid, &side.executable);
-            let program = found.places.get(&(*host, side.executable.clone()));
-            let function = side.function.as_deref().and_then(Function::from_name);
-            if let Some((places, function)) = program.zip(function) {
-                places.note(function, &mut side.stack);
-            }
+            found.complete(*host, side);
         }
     }
     let headless = merger.empty.iter().map(|path| path.display().to_string()).collect();
@@ -151,6 +147,16 @@ impl Comparison {
     /// The role of a process.
     pub(crate) fn role(&self, host: u64, pid: u32, executable: &str) -> Option<String> {
         self.roles.get(&(host, pid, executable.to_owned())).cloned()
+    }
+
+    /// Adds to the location of a call what the others show: the role of its process, and which frames are wrappers.
+    fn complete(&self, host: u64, side: &mut Location) {
+        side.role = self.role(host, side.pid, &side.executable);
+        let program = self.places.get(&(host, side.executable.clone()));
+        let function = side.function.as_deref().and_then(Function::from_name);
+        if let Some((places, function)) = program.zip(function) {
+            places.note(function, &mut side.stack);
+        }
     }
 }
 
@@ -418,29 +424,36 @@ fn unseen(process: &TracedProcess, node: &mut Node) {
 }
 
 /// The pairs of commands that nothing orders, as far as is known, and that were not judged.
-fn not_judged(merger: &Merger, NotJudged { pairs, with_kernels, first_with_kernel }: &NotJudged) -> Vec<String> {
-    let were = |pairs: u64| if pairs == 1 { "was" } else { "were" };
-    let of = |place: &Place| {
-        merger.process(place.process).map_or_else(|| call(place), |it| format!("{} of {}", call(place), name(it)))
-    };
-    let kernels = first_with_kernel.as_ref().map(|[first, second]| {
-        format!(
-            "{} of a kernel and a command of another process on the same memory, which nothing orders, {} not judged as a race: what \
-             the kernel accesses is not known (the first: {}, {})",
-            counted(*with_kernels, "pair"),
-            were(*with_kernels),
-            of(first),
-            of(second)
-        )
-    });
-    let others = (*pairs > 0).then(|| {
-        format!(
-            "{} of commands of two processes on the same bytes {} not judged as a race: a kernel, a graph or a flag may have ordered them",
-            counted(*pairs, "pair"),
-            were(*pairs)
-        )
-    });
-    kernels.into_iter().chain(others).collect()
+fn not_judged(merger: &Merger, locator: &mut Locator, comparison: &mut Option<Comparison>, host: u64) -> Vec<String> {
+    let Some(not_judged) = merger.not_judged.get(host as usize) else { return Vec::new() };
+    let NotJudged { pairs, at_pointers, behind_pointers } = not_judged;
+    let mut all = Vec::new();
+    for (of, which, what) in [
+        (at_pointers, "at its pointer", "what the kernel accesses"),
+        (behind_pointers, "further behind in the same memory", "how much the kernel accesses"),
+    ] {
+        if let Some(first) = of.first {
+            let compared = comparison.get_or_insert_with(|| locator.compare(merger));
+            let [first, second] = first.map(|place| {
+                let mut side = locator.location(merger, place);
+                compared.complete(host, &mut side);
+                let line = side.call_line().map_or_else(String::new, |line| format!(", {line}"));
+                format!("{} of {}{line}", call(&place), side.name())
+            });
+            let pairs = counted(of.count, "pair");
+            all.push(format!(
+                "{pairs} of a kernel and a command of another process {which} not judged as a race: nothing orders them, and {what} is \
+                 not known; the first: {first}, and {second}"
+            ));
+        }
+    }
+    if *pairs > 0 {
+        let pairs = counted(*pairs, "pair");
+        all.push(format!(
+            "{pairs} of commands of two processes on the same bytes not judged as a race: a kernel, a graph or a flag may have ordered them"
+        ));
+    }
+    all
 }
 
 /// Whether a function of this name shares something.

@@ -149,7 +149,7 @@ fn commands_that_something_unknown_may_have_ordered_are_counted() {
     assert_eq!(
         judgement.unseen,
         [
-            "1 pair of commands of two processes on the same bytes was not judged as a race: a kernel, a graph or a flag may have \
+            "1 pair of commands of two processes on the same bytes not judged as a race: a kernel, a graph or a flag may have \
              ordered them"
         ]
     );
@@ -165,13 +165,20 @@ fn kernels_that_nothing_orders_are_counted() {
         assert_eq!((judgement.verdict, judgement.findings.len()), (Verdict::Clean, 0), "{:?}", judgement.findings);
         judgement.unseen
     };
-    let too_early = "p: launch a cuda\nc: copy m + 32 sized 32 cuda\np: host-waits";
+    let too_early = "p: launch a + 32 cuda\nc: copy m + 32 sized 32 cuda\np: host-waits";
     assert_eq!(
         unseen(too_early),
         [
-            "1 pair of a kernel and a command of another process on the same memory, which nothing orders, was not judged as a race: \
-             what the kernel accesses is not known (the first: call 3 (cuLaunchKernel) of p (pid 100), call 2 (cuMemcpyDtoD_v2) of \
-             c (pid 200))"
+            "1 pair of a kernel and a command of another process at its pointer not judged as a race: nothing orders them, and what the \
+             kernel accesses is not known; the first: call 3 (cuLaunchKernel) of p (pid 100), and call 2 (cuMemcpyDtoD_v2) of c (pid 200)"
+        ]
+    );
+    assert_eq!(
+        unseen(&too_early.replace("a + 32", "a + 16")),
+        [
+            "1 pair of a kernel and a command of another process further behind in the same memory not judged as a race: nothing orders \
+             them, and how much the kernel accesses is not known; the first: call 3 (cuLaunchKernel) of p (pid 100), and call 2 \
+             (cuMemcpyDtoD_v2) of c (pid 200)"
         ]
     );
     let is_counted = |steps: &str, pairs: &str| {
@@ -179,10 +186,7 @@ fn kernels_that_nothing_orders_are_counted() {
         unseen.len() == 1 && unseen[0].starts_with(pairs)
     };
     assert!(is_counted("p: copy a sized 64 cuda\nc: launch m cuda\np: host-waits", "1 pair of a kernel"));
-    assert!(is_counted(
-        "p: launch a cuda\nc: launch m cuda\nc: launch m + 8 cuda\np: host-waits",
-        "2 pairs of a kernel"
-    ));
+    assert!(is_counted("p: launch a cuda\nc: launch m cuda\nc: launch m cuda\np: host-waits", "2 pairs of a kernel"));
     let several = "3 times\np: launch a cuda\nend\nc: copy m sized 8 cuda\np: host-waits";
     assert!(is_counted(several, "1 pair of a kernel"), "those in front of it are over before it");
     assert_eq!(unseen("p: launch a cuda\np: host-waits\nc: launch m cuda"), [""; 0]);

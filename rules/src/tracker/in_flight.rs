@@ -11,7 +11,8 @@ use crate::place::{Place, ProcessId};
 pub(super) struct Part {
     /// The process that made the memory, and which life of its address.
     pub(super) memory: (ProcessId, Serial),
-    /// The first byte and the one behind the last, from the start of the memory on.
+    /// The first byte and the one behind the last, from the start of the memory on. A kernel may access all from its
+    /// pointer on.
     pub(super) bytes: [u64; 2],
     pub(super) writes: bool,
     /// What the memory is in the process of the command.
@@ -25,6 +26,12 @@ impl Part {
         let is_conflict = self.memory == other.memory && (self.writes || other.writes);
         let common = end.min(its_end).checked_sub(start.max(its_start));
         common.filter(|bytes| is_conflict && *bytes > 0)
+    }
+
+    /// Whether they have bytes in common though each kernel accesses no more than the byte at its pointer.
+    pub(super) fn is_at_pointer(&self, other: &Self) -> bool {
+        let end = |[start, end]: [u64; 2]| if end == u64::MAX { start.saturating_add(1) } else { end };
+        self.bytes[0].max(other.bytes[0]) < end(self.bytes).min(end(other.bytes))
     }
 
     pub(super) fn of(self, place: Place) -> UnorderedAccess {
@@ -52,17 +59,33 @@ pub(crate) struct Unknown {
 pub struct NotJudged {
     /// Of commands that something unknown may have ordered.
     pub pairs: u64,
-    /// Of a kernel and another command.
-    pub with_kernels: u64,
-    /// The first pair of a kernel and another command.
-    pub first_with_kernel: Option<[Place; 2]>,
+    /// Of a kernel and a command on the byte at its pointer.
+    pub at_pointers: KernelPairs,
+    /// Of a kernel and a command on bytes behind its pointer.
+    pub behind_pointers: KernelPairs,
+}
+
+/// Pairs of commands of two processes, one of which is a kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KernelPairs {
+    /// How many.
+    pub count: u64,
+    /// The first one.
+    pub first: Option<[Place; 2]>,
 }
 
 impl NotJudged {
     pub(super) fn add(&mut self, more: &Self) {
         self.pairs += more.pairs;
-        self.with_kernels += more.with_kernels;
-        self.first_with_kernel = self.first_with_kernel.or(more.first_with_kernel);
+        self.at_pointers.add(more.at_pointers);
+        self.behind_pointers.add(more.behind_pointers);
+    }
+}
+
+impl KernelPairs {
+    pub(super) fn add(&mut self, more: Self) {
+        self.count += more.count;
+        self.first = self.first.or(more.first);
     }
 }
 

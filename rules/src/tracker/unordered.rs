@@ -13,7 +13,7 @@ use urscope_schema::handle::{Handle, Kind, UsmType};
 use urscope_schema::operation::Command;
 
 use super::fact::{FactConsumer, What};
-use super::in_flight::{NotJudged, Part, Since, Unknown, Unordered};
+use super::in_flight::{KernelPairs, NotJudged, Part, Since, Unknown, Unordered};
 use super::records::{Mapping, Serial};
 use super::{process_state::ProcessState, state::Tracker};
 use crate::place::{Place, ProcessId};
@@ -200,8 +200,12 @@ impl Tracker {
                     unknown.read_by.push(at.process);
                 }
                 if new.is_kernel || unknown.is_kernel {
-                    not_judged.with_kernels += 1;
-                    not_judged.first_with_kernel.get_or_insert([unknown.place, at]);
+                    let mut all =
+                        unknown.parts.iter().flat_map(|first| new.parts.iter().map(move |second| (first, second)));
+                    let is_at_pointer =
+                        all.any(|(first, second)| first.conflict(second).is_some() && first.is_at_pointer(second));
+                    let of = if is_at_pointer { &mut not_judged.at_pointers } else { &mut not_judged.behind_pointers };
+                    of.add(KernelPairs { count: 1, first: Some([unknown.place, at]) });
                 } else if new.is_only_counted
                     || is_told
                     || unknown.is_only_counted
@@ -215,7 +219,8 @@ impl Tracker {
                 }
             }
         }
-        if not_judged.pairs + not_judged.with_kernels > 0 {
+        let NotJudged { pairs, at_pointers, behind_pointers } = &not_judged;
+        if pairs + at_pointers.count + behind_pointers.count > 0 {
             self.not_judged.entry(host).or_default().add(&not_judged);
         }
     }
@@ -227,7 +232,6 @@ impl Tracker {
 
     /// What a command accesses of memory that processes share.
     fn parts(&self, state: &ProcessState, at: Place, command: &Command) -> SmallVec<[Part; 2]> {
-        // A kernel may access all that is behind its pointer.
         let size = if command.is_kernel { Some(u64::MAX) } else { command.size };
         let Some(size) = size.filter(|size| *size > 0 && !command.is_migration) else { return SmallVec::new() };
         let part = |(address, writes): (Option<u64>, bool)| {

@@ -1,6 +1,6 @@
 //! What to do, with the lines of this program where they are known.
 
-use crate::analysis::{FoundFinding, Location, file_name};
+use crate::analysis::{FoundFinding, Location};
 
 impl FoundFinding {
     /// Names the lines in the advice of memory that was freed too early: the close is what the consumer forgot or did
@@ -9,21 +9,15 @@ impl FoundFinding {
         if self.rule != "freed-while-open" {
             return;
         }
-        let Some((other, here)) = self.other.as_ref().zip(place(&self.process)) else { return };
+        let Some((other, here)) = self.other.as_ref().zip(self.process.call_line()) else { return };
         let who = other.short_name().unwrap_or_else(|| format!("pid {}", other.pid));
-        let advice = match (self.later.as_ref().and_then(place), place(other)) {
+        let advice = match (self.later.as_ref().and_then(Location::call_line), other.call_line()) {
             (Some(close), _) => format!("let {who} close ({close}) before {here}"),
             (None, Some(open)) if self.never_ends => format!("let {who} close what it opens at {open}, before {here}"),
             _ => return,
         };
         self.advice = advice;
     }
-}
-
-/// The line of the call site, as `ring.cpp:37`.
-fn place(side: &Location) -> Option<String> {
-    let frame = side.call_site()?;
-    Some(format!("{}:{}", file_name(frame.file.as_deref()?), frame.line?))
 }
 
 #[cfg(test)]

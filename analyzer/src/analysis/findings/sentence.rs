@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use urscope_rules::Rule;
 use urscope_schema::{counted, grouped, host::ranks::process_name, short_size};
 
-use crate::analysis::{FoundFinding, Judgement, Location, ProcessSummary, Verdict, file_name};
+use crate::analysis::{FoundFinding, Frame, Judgement, Location, ProcessSummary, Verdict};
 
 impl Judgement {
     /// The most severe finding that counts, and of several the first one.
@@ -35,7 +35,7 @@ impl Judgement {
     /// says in how many: `3 of 16 ranks freed 8 MiB while rank 6 had it open: ring.cpp:37`. [`FoundFinding::message`]
     /// has the details.
     pub fn sentence(&self, finding: &FoundFinding) -> String {
-        let who = self.many(finding).unwrap_or_else(|| name(&finding.process));
+        let who = self.many(finding).unwrap_or_else(|| finding.process.name());
         let Some(rule) = Rule::named(&finding.rule) else {
             return format!("{who}: {}{}", finding.rule, place(&finding.process));
         };
@@ -68,12 +68,12 @@ impl Judgement {
     }
 }
 
-/// A process in few words: its rank, its role, or its program and pid.
-fn name(side: &Location) -> String {
-    side.short_name().unwrap_or_else(|| process_name(&side.executable, side.pid, None))
-}
-
 impl Location {
+    /// Its process in few words: its rank, its role, or its program and pid.
+    pub(crate) fn name(&self) -> String {
+        self.short_name().unwrap_or_else(|| process_name(&self.executable, self.pid, None))
+    }
+
     /// The rank or the role of its process.
     pub(crate) fn short_name(&self) -> Option<String> {
         self.rank.map(|rank| format!("rank {rank}")).or_else(|| self.role.clone())
@@ -83,16 +83,13 @@ impl Location {
 /// The process on the other side. The program is named only if it is another one.
 fn other_name(side: &Location, other: &Location) -> String {
     let is_same = other.short_name().is_none() && side.rank.is_none() && side.executable == other.executable;
-    if is_same { format!("pid {}", other.pid) } else { name(other) }
+    if is_same { format!("pid {}", other.pid) } else { other.name() }
 }
 
 /// The source line of the call site, or its function where the source is not known.
 fn place(side: &Location) -> String {
-    let Some(frame) = side.call_site() else { return String::new() };
-    match (&frame.file, frame.line) {
-        (Some(file), Some(line)) => format!(": {}:{line}", file_name(file)),
-        _ => format!(": {}", frame.brief()),
-    }
+    let line = side.call_line().or_else(|| side.call_site().map(Frame::brief));
+    line.map_or_else(String::new, |line| format!(": {line}"))
 }
 
 /// What a finding is about where its size is not known.
@@ -112,7 +109,7 @@ mod tests {
     use urscope_rules::{Severity, catalog::RULES};
 
     use super::*;
-    use crate::analysis::{Frame, Limit, LimitCause, Occurrence};
+    use crate::analysis::{Limit, LimitCause, Occurrence};
 
     fn found() -> FoundFinding {
         let stack = vec![Frame::of("exchange_halo(int)", "/src/ring.cpp", 37)];

@@ -200,6 +200,12 @@ impl Location {
         self.shown_frames().next().filter(|frame| frame.is_of_program() && !frame.module.is_empty())
     }
 
+    /// The line of the call site, as `ring.cpp:37`.
+    pub(crate) fn call_line(&self) -> Option<String> {
+        let frame = self.call_site()?;
+        Some(format!("{}:{}", file_name(frame.file.as_deref()?), frame.line?))
+    }
+
     /// The frames of the program that were passed on the way from the call to its call site, innermost first.
     pub fn passed_frames(&self) -> impl Iterator<Item = &Frame> {
         let site = self.call_site();
