@@ -18,10 +18,6 @@ pub mod threads {
         pub mod fork_reset;
     }
 
-    pub mod call_stacks {
-        pub use crate::stack;
-    }
-
     pub mod signals {
         pub mod sync;
 
@@ -37,22 +33,19 @@ pub mod threads {
 
         /// The variables of a thread.
         pub mod variables {
-            use std::cell::RefCell;
-
-            use super::thread;
-
-            pub(crate) struct Variables {
-                pub(crate) thread: thread::Own,
-            }
+            pub(crate) use crate::variables::places;
+            use crate::variables::{Known, find};
 
             loom::thread_local! {
-                static OWN: RefCell<Option<&'static Variables>> = RefCell::new(None);
+                static KNOWN: Known = Known::default();
             }
 
-            pub(crate) fn own() -> &'static Variables {
-                // SAFETY: as in the shim: all fields are valid as zero bytes.
-                let new = || &*Box::leak(Box::new(unsafe { std::mem::zeroed::<Variables>() }));
-                OWN.with(|own| *own.borrow_mut().get_or_insert_with(new))
+            pub(crate) unsafe trait Variable: Sized + 'static {
+                const PLACE: std::ops::Range<usize>;
+
+                fn own() -> &'static Self {
+                    KNOWN.with(find)
+                }
             }
         }
     }
@@ -80,10 +73,6 @@ pub mod handlers {
         pub use crate::interruptions;
     }
 
-    pub mod call_stacks {
-        pub use crate::stack;
-    }
-
     pub mod files {
         pub mod named_file;
         pub mod plain_file;
@@ -101,22 +90,47 @@ pub mod handlers {
 
         /// The variables of the one thread.
         pub mod variables {
-            use super::{super::trace_file::chunks, thread};
-
-            pub(crate) struct Variables {
-                pub(crate) thread: thread::Own,
-                pub(crate) lane: chunks::Lane,
-            }
+            pub(crate) use crate::variables::places;
+            use crate::variables::{Known, find};
 
             thread_local! {
-                // SAFETY: as in the shim: all fields are valid as zero bytes.
-                static OWN: &'static Variables = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
+                static KNOWN: Known = Known::default();
             }
 
-            pub(crate) fn own() -> &'static Variables {
-                OWN.with(|own| *own)
+            pub(crate) unsafe trait Variable: Sized + 'static {
+                const PLACE: std::ops::Range<usize>;
+
+                fn own() -> &'static Self {
+                    KNOWN.with(find)
+                }
             }
         }
+    }
+}
+
+/// Variables of a thread, which are made when they are asked for first. Their places mean nothing here.
+pub mod variables {
+    use std::any::{Any, TypeId};
+    use std::cell::RefCell;
+
+    pub type Known = RefCell<Vec<(TypeId, &'static dyn Any)>>;
+
+    pub fn find<T: 'static>(known: &Known) -> &'static T {
+        let mut known = known.borrow_mut();
+        let found = known.iter().find(|(id, _)| *id == TypeId::of::<T>()).and_then(|(_, it)| it.downcast_ref());
+        found.unwrap_or_else(|| {
+            // SAFETY: as in the shim: zero bytes are a value.
+            let new: &'static T = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
+            known.push((TypeId::of::<T>(), new));
+            new
+        })
+    }
+
+    pub mod places {
+        use std::ops::Range;
+
+        pub const THREAD: Range<usize> = 0..0;
+        pub const LANE: Range<usize> = 0..0;
     }
 }
 
@@ -135,8 +149,4 @@ pub mod process {
     pub fn file_size_limit() -> u64 {
         u64::MAX
     }
-}
-
-pub mod stack {
-    pub fn free_cache() {}
 }

@@ -373,17 +373,6 @@ fn reached<'a>(arrows: &'a Arrows, from: &'a str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// Folders that may know each other, as files of one folder may: what all of them keep in the variables of a thread is
-/// one structure (`shim/src/raw/threads/variables.rs`).
-const ONE_LAYER: (&str, &[&str]) = ("shim/src/raw", &["call_stacks", "threads", "trace_file"]);
-
-/// A name in a folder; the folders of [`ONE_LAYER`] count as files.
-fn is_folder(root: &str, folder: &Path, name: &str) -> bool {
-    let (layer, names) = ONE_LAYER;
-    folder.join(name).join("mod.rs").is_file()
-        && !(layer.starts_with(root) && folder.ends_with(layer) && names.contains(&name))
-}
-
 #[test]
 fn no_circle_leads_through_a_folder() {
     let mut circles = Vec::new();
@@ -392,7 +381,7 @@ fn no_circle_leads_through_a_folder() {
             for (from, to, says) in
                 arrows.iter().flat_map(|(from, to)| to.iter().map(move |(to, says)| (from, to, says)))
             {
-                if [from, to].iter().any(|name| is_folder(root, &folder, name))
+                if [from, to].iter().any(|name| folder.join(name).join("mod.rs").is_file())
                     && reached(&arrows, to).contains(from.as_str())
                 {
                     circles.push(format!("{says}, and {to} leads back to {from}"));

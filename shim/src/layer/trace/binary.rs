@@ -113,7 +113,7 @@ fn append_to_new_chunk(append: &dyn Fn() -> Appended) -> bool {
     let mut appended = append();
     if appended == Appended::NoRoom {
         // Before the lock, because it may allocate.
-        thread::at_end(leave_chunk);
+        thread::at_end(thread::Leaves::Trace, leave_chunk);
         if let Some(mut state) = super::with_file() {
             appended = append_with_file(&mut state, append);
         }
@@ -152,7 +152,7 @@ impl BinaryFile {
     /// Creates the file and writes the header and the entry points so far.
     pub(super) fn begin(forked: bool) -> Self {
         let header = file::header(forked);
-        thread::at_end(leave_chunk);
+        thread::at_end(thread::Leaves::Trace, leave_chunk);
         let make = |path: &Path| {
             let mut chunks = Chunks::create(path)?;
             let fields_of_gap = write_beginning(&mut chunks, &header)?;

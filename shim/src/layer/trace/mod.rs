@@ -207,7 +207,7 @@ impl Layer for Trace {
             binary::append_call(enter.call, |to| fxt::write::enter(enter, to));
         } else {
             if name_thread_in_chrome(enter.tid) {
-                thread::at_end(thread::leave_counts);
+                thread::at_end(thread::Leaves::Trace, thread::leave_counts);
             }
             chrome::append_line(|line| line.enter(pid(), base(), enter));
         }

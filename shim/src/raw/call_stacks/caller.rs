@@ -5,12 +5,27 @@
 //! [`note_caller`](crate::note_caller).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{cell::Cell, ops::Range};
 
 use urscope_schema::api::{Calls, INTERFACES};
 
 use super::{stack, unwound_callers};
-use crate::raw::threads::{mutex::Mutex, variables};
+use crate::raw::threads::{mutex::Mutex, variables::Variable, variables::places};
 use crate::raw::{signals::interruptions, symbols::modules};
+
+/// What [`note_caller`](crate::note_caller) stores: of the latest call that came through it.
+#[repr(C)]
+pub(super) struct Noted {
+    /// Its return address.
+    pub(super) caller: Cell<usize>,
+    /// The place of that address on the stack.
+    pub(super) entry: Cell<usize>,
+}
+
+// SAFETY: numbers.
+unsafe impl Variable for Noted {
+    const PLACE: Range<usize> = places::CALLER;
+}
 
 /// The owner of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +71,7 @@ pub fn address() -> usize {
 /// The return address of the current call and its place on the stack.
 #[inline]
 pub fn entry() -> unwound_callers::Frame {
-    let own = variables::own();
+    let own = Noted::own();
     let recorded = (own.entry.get(), own.caller.get());
     // A signal handler may have made other calls since, further down this stack or on another one.
     if stack::is_near_with(recorded.0, recorded.1) { recorded } else { unwound_entry() }
@@ -152,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_a_handler_has_noted_is_not_of_this_call() {
-        let own = variables::own();
+        let own = Noted::own();
         let stack = [0x1000, 0];
         own.caller.set(stack[0]);
         own.entry.set(stack.as_ptr().expose_provenance());

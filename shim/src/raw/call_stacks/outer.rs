@@ -4,10 +4,10 @@
 //! a longjmp(3), so it is valid only if it is a little above the end of the stack and has the contents from
 //! [`Outer::begin`].
 
-use std::cell::Cell;
+use std::{cell::Cell, ops::Range};
 
 use super::stack;
-use crate::raw::threads::variables;
+use crate::raw::threads::variables::{Variable, places};
 
 /// A call of a thread.
 #[derive(Debug)]
@@ -18,6 +18,14 @@ pub struct Outer {
     /// The address of the call that this one is in; 0 for none.
     enclosing: Cell<usize>,
     call: u64,
+}
+
+/// The address of the current call of a thread; 0 for none.
+struct Current(Cell<usize>);
+
+// SAFETY: a number.
+unsafe impl Variable for Current {
+    const PLACE: Range<usize> = places::OUTER;
 }
 
 impl Outer {
@@ -32,20 +40,20 @@ impl Outer {
     pub fn begin(&self) {
         let place = std::ptr::from_ref(self).expose_provenance();
         self.place.set(place);
-        self.enclosing.set(variables::own().outer.replace(place));
+        self.enclosing.set(Current::own().0.replace(place));
     }
 
     /// Makes the outer call the current one again.
     #[inline]
     pub fn end(&self) {
-        variables::own().outer.set(self.enclosing.get());
+        Current::own().0.set(self.enclosing.get());
     }
 }
 
 /// The word of the current call of this thread; `None` if there is none.
 #[inline]
 pub fn call() -> Option<u64> {
-    let place = variables::own().outer.get();
+    let place = Current::own().0.get();
     // SAFETY: the call is there, and has not ended.
     stack::is_near_with(place, place).then(|| unsafe { (*std::ptr::with_exposed_provenance::<Outer>(place)).call })
 }
@@ -83,8 +91,8 @@ mod tests {
         next.end();
         assert_eq!(call(), None);
         // The end of a frame further down.
-        variables::own().outer.set((&raw const abandoned).addr() - (1 << 16));
+        Current::own().0.set((&raw const abandoned).addr() - (1 << 16));
         assert_eq!(call(), None);
-        variables::own().outer.set(0);
+        Current::own().0.set(0);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use std::{arch::asm, cell::Cell, ops::Range};
 
 use super::unwound_callers::Frame;
-use crate::raw::threads::{thread, variables};
+use crate::raw::threads::{thread, variables::Variable, variables::places};
 use crate::raw::{processes::process, python, signals::interruptions};
 
 /// The most frames, innermost first.
@@ -113,7 +113,7 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 pub fn number(own: impl FnOnce() -> [Range<usize>; 2], register: impl FnOnce(&[usize]) -> Registered) -> u32 {
     let marker = 0_u8;
     let at = (&raw const marker).addr();
-    let stacks = &variables::own().stacks;
+    let stacks = Stacks::own();
     if stacks.busy.get() {
         return 0;
     }
@@ -124,6 +124,11 @@ pub fn number(own: impl FnOnce() -> [Range<usize>; 2], register: impl FnOnce(&[u
         Some(id) => id,
         None => stacks.number_of_other(at, generation, own, register),
     }
+}
+
+// SAFETY: a pointer that may be null, and a boolean.
+unsafe impl Variable for Stacks {
+    const PLACE: Range<usize> = places::STACKS;
 }
 
 impl Stacks {
@@ -199,15 +204,15 @@ impl Stacks {
 
 fn new_cache() -> *mut Cache {
     let _held_off = interruptions::hold_off();
-    thread::arrange_end();
+    thread::at_end(thread::Leaves::Stacks, free_cache);
     let successor = [const { Cell::new(0) }; CACHE_LIMIT];
     let cached = (0..CACHE_LIMIT).map(|_| EMPTY).collect();
     Box::into_raw(Box::new(Cache { cached, next: 0, latest: Cell::new(0), successor }))
 }
 
 /// Frees the cache of this thread, which ends. Its later calls have no stack.
-pub(crate) fn free_cache() {
-    let stacks = &variables::own().stacks;
+fn free_cache() {
+    let stacks = Stacks::own();
     stacks.busy.set(true);
     let cache = stacks.cache.replace(std::ptr::null_mut());
     if !cache.is_null() {
@@ -220,7 +225,7 @@ pub(crate) fn free_cache() {
 pub fn forget() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     // A handler may have forked while this thread was unwinding.
-    variables::own().stacks.busy.set(false);
+    Stacks::own().busy.set(false);
 }
 
 impl CachedStack {

@@ -107,11 +107,12 @@ pub fn insert(from: Frame, frames: &[Frame]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::threads::variables;
+    use crate::raw::call_stacks::caller::Noted;
+    use crate::raw::threads::variables::Variable as _;
 
     /// Simulates a call with this stack.
     fn enter(stack: &[usize]) -> Frame {
-        let own = variables::own();
+        let own = Noted::own();
         own.entry.set(stack.as_ptr().expose_provenance());
         own.caller.set(stack[0]);
         (own.entry.get(), own.caller.get())

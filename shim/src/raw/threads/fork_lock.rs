@@ -18,7 +18,7 @@ pub struct ForkLock<T: 'static> {
 }
 
 fn this_thread() -> usize {
-    ptr::from_ref(variables::own()).addr()
+    variables::address().addr()
 }
 
 impl<T> Default for ForkLock<T> {

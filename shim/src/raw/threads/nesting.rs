@@ -4,7 +4,7 @@
 
 use std::marker::PhantomData;
 
-use super::variables;
+use super::thread;
 
 /// The outermost call of this thread, as long as the value lives.
 pub struct Outermost {
@@ -16,14 +16,14 @@ impl Outermost {
     /// Begins a call; `None` inside another one.
     #[inline]
     pub fn begin() -> Option<Self> {
-        let was_inside = variables::own().thread.inside.replace(true);
+        let was_inside = thread::own().inside.replace(true);
         (!was_inside).then_some(Self { of_this_thread: PhantomData })
     }
 }
 
 impl Drop for Outermost {
     fn drop(&mut self) {
-        variables::own().thread.inside.set(false);
+        thread::own().inside.set(false);
     }
 }
 

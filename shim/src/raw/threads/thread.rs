@@ -2,14 +2,14 @@
 //! counts. Calls share no memory between threads here.
 
 use std::ffi::{CStr, c_void};
-use std::{borrow::Cow, ptr::null_mut, sync::OnceLock};
+use std::{borrow::Cow, ops::Range, ptr::null_mut, sync::OnceLock};
 
 use urscope_schema::api::Function;
 
-use super::super::call_stacks::stack;
 use super::super::signals::interruptions;
 use super::super::signals::sync::{self, AtomicPtr, AtomicU32, AtomicU64, Cell, Ordering, compiler_fence};
-use super::{recent_data::RecentData, variables};
+use super::recent_data::RecentData;
+use super::variables::{Variable, places};
 
 /// The variables of a thread. Signal handlers use them at any instruction. They have no destructor.
 pub(crate) struct Own {
@@ -26,9 +26,14 @@ pub(crate) struct Own {
     counts: Cell<Option<&'static Counts>>,
 }
 
+// SAFETY: cells of numbers, and of a reference that may be none.
+unsafe impl Variable for Own {
+    const PLACE: Range<usize> = places::THREAD;
+}
+
 #[inline]
-fn own() -> &'static Own {
-    &variables::own().thread
+pub(super) fn own() -> &'static Own {
+    Own::own()
 }
 
 /// The kernel's number of the thread.
@@ -204,24 +209,29 @@ pub fn name_once() -> Option<Name> {
     Some(Name(name))
 }
 
-/// The argument of [`at_end`].
-static END: OnceLock<fn()> = OnceLock::new();
-
-/// Calls `end` when this thread ends, after the destructors of its thread-local C++ objects. Always the same function.
-pub fn at_end(end: fn()) {
-    END.get_or_init(|| end);
-    arrange_end();
+/// What a thread leaves when it ends.
+#[derive(Clone, Copy, Debug)]
+pub enum Leaves {
+    /// Its cache of call stacks.
+    Stacks,
+    /// Its place in the trace, or its counts.
+    Trace,
 }
 
-/// Registers the destructor of this thread's caches and counts.
-pub(crate) fn arrange_end() {
+/// The functions of [`at_end`].
+static ENDS: [OnceLock<fn()>; 2] = [const { OnceLock::new() }; 2];
+
+/// Calls `end` when this thread ends, after the destructors of its thread-local C++ objects. It is always the same
+/// function for that.
+pub fn at_end(leaves: Leaves, end: fn()) {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
 
     extern "C" fn call_end(_: *mut c_void) {
-        stack::free_cache();
-        if let Some(end) = END.get() {
-            end();
-        }
+        ENDS.iter().filter_map(OnceLock::get).for_each(|end| end());
+    }
+
+    if let Some(known) = ENDS.get(leaves as usize) {
+        known.get_or_init(|| end);
     }
 
     let key = KEY.get_or_init(|| {

@@ -5,29 +5,39 @@
 //! little space in libraries that are loaded later. They are small.
 
 use std::arch::{asm, global_asm};
-use std::{cell::Cell, marker::PhantomData};
+use std::ops::Range;
 
-use super::thread;
-use crate::raw::{call_stacks::stack, trace_file::chunks};
+/// A variable of each thread. It is zero when the thread begins, and has no destructor: signal handlers and destructors
+/// of the program's variables may use it at any time.
+///
+/// # Safety
+///
+/// Zero bytes are a valid value, no other type has the same place, and threads cannot share it.
+pub(crate) unsafe trait Variable: Sized + 'static {
+    /// Where it is: one of [`places`].
+    const PLACE: Range<usize>;
 
-/// The variables, zero when a thread begins and without a destructor: signal handlers and destructors of the
-/// program's variables may use them at any time.
-#[repr(C)]
-pub(crate) struct Variables {
-    /// The return address of the call that came through [`note_caller`](crate::note_caller). The first variable.
-    pub(crate) caller: Cell<usize>,
-    /// The place of that address on the stack. The second variable.
-    pub(crate) entry: Cell<usize>,
-    pub(crate) thread: thread::Own,
-    pub(crate) lane: chunks::Lane,
-    pub(crate) stacks: stack::Stacks,
-    /// The address of the current call ([`crate::raw::call_stacks::outer`]).
-    pub(crate) outer: Cell<usize>,
-    /// Not for other threads.
-    of_this_thread: PhantomData<*const ()>,
+    /// That of this thread.
+    #[inline]
+    fn own() -> &'static Self {
+        const { assert!(size_of::<Self>() <= Self::PLACE.end - Self::PLACE.start && align_of::<Self>() <= 8) }
+        // SAFETY: the storage of this thread, aligned, large enough and of this type only. It lives as long as the
+        // thread, and no reference to it can reach another thread.
+        unsafe { &*address().add(Self::PLACE.start).cast() }
+    }
 }
 
-const _: () = assert!(size_of::<Variables>() <= 272 && align_of::<Variables>() <= 8, "as declared below");
+/// The places of the variables, in bytes from the first one on.
+pub(crate) mod places {
+    use std::ops::Range;
+
+    /// Where [`note_caller`](crate::note_caller) stores: the return address, and its place on the stack.
+    pub(crate) const CALLER: Range<usize> = 0..16;
+    pub(crate) const THREAD: Range<usize> = 16..56;
+    pub(crate) const LANE: Range<usize> = 56..248;
+    pub(crate) const STACKS: Range<usize> = 248..264;
+    pub(crate) const OUTER: Range<usize> = 264..272;
+}
 
 global_asm!(
     ".pushsection .tbss.urscope_variables, \"awT\", @nobits",
@@ -67,10 +77,10 @@ macro_rules! note_caller {
     };
 }
 
-/// The variables of this thread.
+/// The address of the variables of this thread.
 #[inline]
-pub(crate) fn own() -> &'static Variables {
-    let address: *const Variables;
+pub(crate) fn address() -> *const u8 {
+    let address: *const u8;
     // SAFETY: it computes the address of the variable above, which is constant in a thread.
     unsafe {
         asm!(
@@ -80,10 +90,7 @@ pub(crate) fn own() -> &'static Variables {
             options(pure, nomem, nostack),
         );
     }
-    // SAFETY: the storage of this thread, aligned and large enough. All fields are valid as zero bytes: cells of
-    // integers, of booleans, and of pointers that may be null. It lives as long as the thread, and no reference to it
-    // can reach another thread.
-    unsafe { &*address }
+    address
 }
 
 #[cfg(test)]
@@ -92,9 +99,9 @@ mod tests {
 
     #[test]
     fn each_thread_has_its_own() {
-        let here = std::ptr::from_ref(own()).addr();
-        assert_eq!(here, std::ptr::from_ref(own()).addr());
-        let there = std::thread::spawn(|| std::ptr::from_ref(own()).addr()).join().unwrap();
+        let here = address().addr();
+        assert_eq!(here, address().addr());
+        let there = std::thread::spawn(|| address().addr()).join().unwrap();
         assert_ne!(here, there);
     }
 }

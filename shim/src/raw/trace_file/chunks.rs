@@ -20,6 +20,7 @@ use self::lane::{EPOCH, Position};
 use self::pieces::Pieces;
 use super::super::files::{named_file::NamedFile, plain_file};
 use super::super::signals::sync::Ordering;
+use super::super::threads::variables::Variable as _;
 
 /// The file grows to the next multiple of this by one mapping: the size of a large page, for kernels that have them
 /// for files.

@@ -6,6 +6,7 @@
 use urscope_schema::trace::fxt::{CHUNK, HEAD, hole, write};
 
 use super::super::super::signals::sync::{self, Ordering, compiler_fence};
+use super::super::super::threads::variables::Variable as _;
 use super::WORD;
 use super::call_words::CallWords;
 use super::lane::{Base, Claim, Lane};

@@ -2,10 +2,12 @@
 //!
 //! A signal handler may append at any instruction. It finds a place behind the record that it interrupts, or no room.
 
+use std::ops::Range;
+
 use urscope_schema::trace::fxt::{CHUNK_BYTES, write};
 
 use super::super::super::signals::sync::{self, AtomicU32, Cell, Ordering, compiler_fence};
-use super::super::super::threads::variables;
+use super::super::super::threads::variables::{Variable, places};
 use super::WORD;
 
 /// A position after every end.
@@ -55,13 +57,12 @@ pub(super) struct Base {
 /// Changes with the file, in a forked child.
 pub(super) static EPOCH: AtomicU32 = AtomicU32::new(1);
 
-impl Lane {
-    /// The lane of this thread.
-    #[inline]
-    pub(super) fn own() -> &'static Self {
-        &variables::own().lane
-    }
+// SAFETY: cells of numbers.
+unsafe impl Variable for Lane {
+    const PLACE: Range<usize> = places::LANE;
+}
 
+impl Lane {
     /// Takes the position: nothing can be appended until [`Self::set`].
     pub(super) fn take(&self) -> Position {
         let current = self.epoch.get() == EPOCH.load(Ordering::Relaxed);
