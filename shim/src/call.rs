@@ -12,12 +12,13 @@
 use urscope_schema::api::{Effect, Function, ResultCode, role::Device};
 use urscope_schema::{call::Values, operation};
 
-use crate::event_filter::{self, Recording};
 use crate::knobs::{self, Hot};
 use crate::raw::args::row::{Call, RealCall};
 use crate::raw::args::{Arg, inputs::Arguments, inputs::Inputs, out_params, reader::Reader};
 use crate::raw::{call_stacks::outer::Outer, processes::fork, threads::thread};
-use crate::{chain, commands, devices, inner, limit, stacks, synchronization};
+use crate::sharing::event_filter::{self, Recording};
+use crate::sharing::{commands, limit, synchronization};
+use crate::{chain, devices, inner, stacks};
 
 /// Where a call came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,12 +17,9 @@ pub mod backend;
 pub mod call;
 pub mod chain;
 mod command_line;
-mod commands;
-mod device_errors;
 mod devices;
 #[expect(unsafe_code, reason = "it is called by C")]
 pub mod entry;
-mod event_filter;
 mod inner;
 #[expect(
     unsafe_code,
@@ -31,13 +28,10 @@ mod inner;
 pub mod interface;
 pub mod knobs;
 pub mod layer;
-mod limit;
-mod lists;
-mod ranges;
 #[expect(unsafe_code, reason = "it reads and writes the memory of the application, and makes system calls")]
 pub mod raw;
+mod sharing;
 mod stacks;
-mod synchronization;
 
 /// Prepares the library and connects its parts. Called once, when the library is loaded.
 ///
@@ -61,9 +55,9 @@ pub fn start() {
     stacks::send_to(&layer::trace::Trace);
     let in_child = || {
         layer::trace::after_fork_in_child();
-        limit::after_fork_in_child();
+        sharing::limit::after_fork_in_child();
         layer::validate::after_fork_in_child();
-        event_filter::after_fork_in_child();
+        sharing::event_filter::after_fork_in_child();
         backend::after_fork_in_child();
         stacks::after_fork_in_child();
         devices::after_fork_in_child();

@@ -5,13 +5,13 @@ use urscope_schema::api::{Effect, Function, ResultCode};
 use urscope_schema::trace::records::EntryPoint;
 
 use crate::call::{self, Origin};
-use crate::event_filter::{self, Recording};
 use crate::layer::trace;
 use crate::raw::args::inputs::Arguments;
 use crate::raw::args::row::{Call, RealCall};
 use crate::raw::call_stacks::caller::{self, Owner};
 use crate::raw::{processes::fork, symbols::modules::Module};
-use crate::{commands, inner, stacks};
+use crate::sharing::event_filter::{self, Recording};
+use crate::{inner, sharing::commands, stacks};
 
 /// Records that calls of a driver's `functions` are recorded.
 pub(super) fn report(kind: &str, module: Option<&Module>, functions: &[Function]) {

@@ -11,8 +11,8 @@ use std::{arch::naked_asm, ffi::c_void, ptr::null_mut};
 use urscope_schema::*;
 use urscope_schema::{api::Function, hooked_functions};
 
-use crate::commands;
 use crate::raw::originals::{self, LIBRARIES, ORIGINALS};
+use crate::sharing::commands;
 
 /// The number of no library: the hook is that of an exported function that no library has.
 pub(crate) const ABSENT: usize = LIBRARIES;

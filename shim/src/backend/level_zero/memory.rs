@@ -16,9 +16,9 @@ use super::handle_data::{HandleData, Refusal};
 use super::issued_handles::{Contents, IssuedHandles};
 use super::{LevelZero, fetch::Process, result};
 use crate::backend::{Family, adapter};
-use crate::ranges;
 use crate::raw::args::caller::{receive, with_data};
 use crate::raw::{args::Arg, memory::hash_map::HashMap, processes::fork_reset::ForkReset, threads::mutex::Mutex};
+use crate::sharing::ranges;
 
 /// The driver's handle of one allocation, and the number of the program's handles that use it.
 #[derive(Default)]

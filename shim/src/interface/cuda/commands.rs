@@ -7,11 +7,11 @@ use urscope_schema::api::{Function, ResultCode, role::*};
 use urscope_schema::cu_functions;
 
 use super::{structures, uninitialized};
-use crate::commands;
 use crate::interface::{driver, hooks, known::known_hooks};
 use crate::raw::args::row::{self, KnownCall, REGISTERS};
 use crate::raw::args::{Arg, inputs::Arguments};
 use crate::raw::originals::{self, LIBRARIES};
+use crate::sharing::commands;
 
 const fn is_frequent(function: Function) -> bool {
     function.is_command()

@@ -24,7 +24,7 @@ use crate::knobs::{self, Entry};
 use crate::layer::trace;
 use crate::raw::symbols::modules::{self, Module};
 use crate::raw::{args::AdapterHandle, late_functions, threads::mutex::Mutex};
-use crate::synchronization;
+use crate::sharing::synchronization;
 
 /// The number of slots of a dispatch table that are searched. The largest known table has 241.
 const DISPATCH_TABLE_LIMIT: usize = 1024;

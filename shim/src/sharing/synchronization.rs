@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use urscope_schema::api::{Effect, Function, Promise, ResultCode};
 use urscope_schema::{call::SyncKind, handle::Kind};
 
-use crate::commands::are_recorded;
+use super::commands::are_recorded;
+use super::limit;
 use crate::raw::args::inputs::Inputs;
-use crate::{chain, knobs, limit};
+use crate::{chain, knobs};
 
 /// How often something was recorded: commands, or what orders them.
 static RECORDED: AtomicU64 = AtomicU64::new(1);

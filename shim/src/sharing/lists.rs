@@ -1,12 +1,12 @@
 //! Commands in command lists, which are executed later: perhaps after the memory has ended that they access.
 //!
-//! [`commands`](crate::commands) asks for them when lists are executed. Threads change them without a lock.
+//! [`commands`](super::commands) asks for them when lists are executed. Threads change them without a lock.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use urscope_schema::{call::Values, operation};
 
-use crate::ranges::{ENDED_RANGES, SHARED_RANGES};
+use super::ranges::{ENDED_RANGES, SHARED_RANGES};
 
 /// An address that a command in a list accesses.
 struct Entry {

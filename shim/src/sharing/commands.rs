@@ -4,7 +4,7 @@
 //! of a command has the context of its queue, if the creation of that was seen.
 //!
 //! Programs enqueue many commands, so commands are recorded only after the process has shared memory. What
-//! orders them has records of its own ([`synchronization`](crate::synchronization)).
+//! orders them has records of its own ([`synchronization`](super::synchronization)).
 
 #![expect(clippy::inline_always, reason = "decided when it is compiled: the effect is mostly a constant")]
 
@@ -14,11 +14,12 @@ use urscope_schema::api::{Effect, Function, Promise, ResultCode};
 use urscope_schema::handle::{Kind, descriptor_in};
 use urscope_schema::{call::Executed, call::Values, operation};
 
-use crate::event_filter::Recording;
-use crate::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
+use super::event_filter::Recording;
+use super::ranges::{self, ENDED_RANGES, LATEST_RANGE, SHARED_RANGES};
+use super::{device_errors, limit, lists, lists::ListedAccess, synchronization};
 use crate::raw::args::{inputs::Inputs, inputs::NewQueue, reader::Reader};
 use crate::raw::{files::kept_descriptors, memory::host_memory, software_device, software_device::CommandObserver};
-use crate::{chain, device_errors, knobs, limit, lists, lists::ListedAccess, synchronization};
+use crate::{chain, knobs};
 
 /// Whether this process has got or opened handle data of memory. The hooks of commands read it in their first
 /// instruction.

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use urscope_schema::api::{Function, ResultCode};
 use urscope_schema::{api::demand::Nulls, call::Values};
 
-use crate::{chain, commands, knobs, stacks};
+use super::commands;
+use crate::{chain, knobs, stacks};
 
 /// Whether such a call was recorded.
 static IS_KNOWN: AtomicBool = AtomicBool::new(false);

@@ -10,15 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use urscope_schema::api::{Effect, Function, ResultCode};
 use urscope_schema::{call::Values, handle::Kind};
 
-use crate::lists::ListedAccess;
-use crate::{
-    commands,
-    raw::{
-        args::inputs::{Arguments, Inputs},
-        memory::hash_map::HashMap,
-        processes::fork_reset::ForkReset,
-        threads::mutex::RwLock,
-    },
+use super::{commands, lists::ListedAccess};
+use crate::raw::{
+    args::inputs::{Arguments, Inputs},
+    memory::hash_map::HashMap,
+    processes::fork_reset::ForkReset,
+    threads::mutex::RwLock,
 };
 
 /// The watched events and their reference counts.
