@@ -96,12 +96,14 @@ impl Follower {
     fn shape(&self, path: &Path) -> Option<Shape> {
         let file = files::open(path).ok()?;
         let metadata = file.metadata().ok()?;
-        let (identity, size) = ((metadata.dev(), metadata.ino()), metadata.len());
+        let identity = (metadata.dev(), metadata.ino());
+        let size = metadata.len();
         let written = (metadata.mtime(), metadata.mtime_nsec());
         let before = self.known.get(path).filter(|shape| shape.identity == identity && shape.used <= size);
         let from = before.map_or(0, |shape| shape.used);
         let as_before = before.is_some_and(|shape| shape.size == size && shape.written == written);
-        let (mut used, mut chunks) = (from, ChunkExtent::default());
+        let mut used = from;
+        let mut chunks = ChunkExtent::default();
         if is_binary(&file) {
             chunks = before.map(|shape| shape.chunks.clone()).unwrap_or_default().now(&file, size);
         } else if !as_before || !is_blank::<PEEK>(&file, from) {

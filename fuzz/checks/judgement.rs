@@ -24,7 +24,8 @@ fn show(judgement: &Judgement) {
     let calls: u64 = judgement.calls.values().sum();
     assert!(calls > 0 || judgement.verdict == Verdict::NotJudged, "nothing was seen, and it is called judged");
     assert_eq!(judgement.exit, judgement.verdict.exit_code());
-    let (mut text, mut json) = (Vec::new(), Vec::new());
+    let mut text = Vec::new();
+    let mut json = Vec::new();
     report::text(judgement, &mut text, false).expect("memory can be written");
     let control = |byte: &u8| byte.is_ascii_control() && *byte != b'\n';
     assert!(!text.iter().any(control), "a control character reaches the terminal");

@@ -15,7 +15,8 @@ const SEPARATOR: u8 = 0x1e;
 pub(crate) fn check(data: &[u8]) {
     let mut parts = data.split(|byte| *byte == SEPARATOR);
     let mut next = || parts.next().unwrap_or_default();
-    let (one, two) = (parse(next()), parse(next()));
+    let one = parse(next());
+    let two = parse(next());
     let suppressions = Suppressions::parse(Path::new("known.txt"), &String::from_utf8_lossy(next()));
     let baseline = Baseline::parse(Path::new("main.json"), next());
     let (Some(one), two) = (one, two.unwrap_or_default()) else { return };

@@ -35,7 +35,8 @@ fn described(mut data: &[u8]) -> Option<HandleData> {
     let rest = &mut data;
     let [kind] = take(rest)?;
     let kind = [Family::Memory, Family::PhysicalMem, Family::Event][usize::from(kind) % 3];
-    let (pid, descriptor) = (u32::from_le_bytes(take(rest)?), i32::from_le_bytes(take(rest)?));
+    let pid = u32::from_le_bytes(take(rest)?);
+    let descriptor = i32::from_le_bytes(take(rest)?);
     let [started, serial, size, offset] = [take(rest)?, take(rest)?, take(rest)?, take(rest)?].map(u64::from_le_bytes);
     let mut native = [0; NATIVE_SIZE];
     for (to, from) in native.iter_mut().zip(*rest) {

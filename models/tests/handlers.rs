@@ -29,12 +29,16 @@ enum Kind {
 impl Kind {
     /// The record with this number.
     fn record(self, number: u64) -> Record {
-        let (function, call, tid, time) = (Function::urIPCPutMemHandleExp, number / 2 + 1, 1, Nanos(number));
+        let function = Function::urIPCPutMemHandleExp;
+        let call = number / 2 + 1;
+        let tid = 1;
+        let time = Nanos(number);
         match (self, number % 2) {
             (Self::Names, _) => Record::ThreadName(number as u32, String::new()),
             (Self::Calls, 0) => {
                 // Of four calls, two repeat all values of the one before, and one repeats some.
-                let (context, pointer) = (0xc0 + number / 8, number / 4 * 16);
+                let context = 0xc0 + number / 8;
+                let pointer = number / 4 * 16;
                 let values = Values { via: Some(0), context: Some(context), pointer: Some(pointer), ..Values::NONE };
                 Record::Enter(Enter { function, call, tid, time, values })
             }
@@ -92,7 +96,8 @@ struct Trace {
 impl Trace {
     fn new(kind: Kind) -> Rc<Self> {
         let mut strings = Strings::default();
-        let (words, mut at) = (write::beginning(7, "app"), 0);
+        let words = write::beginning(7, "app");
+        let mut at = 0;
         while at < words.len() {
             at += next(&words, at, 0, &mut strings, &mut Before::default()).1;
         }
@@ -138,7 +143,8 @@ impl Trace {
         for chunk in self.first.get()..self.first.get() + 4 {
             // Nothing is written after the first records of a new chunk.
             let words = self.words(chunk, if chunk == self.first.get() { CHUNK } else { 200 });
-            let (mut at, mut before) = (0, Before::default());
+            let mut at = 0;
+            let mut before = Before::default();
             while at < words.len() {
                 let (item, count) = next(&words, at, 1, &mut strings, &mut before);
                 match item {
@@ -182,7 +188,8 @@ impl Trace {
 
     /// Explores what is done in a chunk that has `free` words left, while up to two handlers append a record each.
     fn explore(self: &Rc<Self>, free: usize, run: &dyn Fn(), end: &dyn Fn(), least: usize) {
-        let (reader, handler) = (Rc::clone(self), Rc::clone(self));
+        let reader = Rc::clone(self);
+        let handler = Rc::clone(self);
         let look: Rc<dyn Fn()> = Rc::new(move || reader.look());
         let model = Model {
             begin: &|| {

@@ -96,7 +96,9 @@ impl Checker {
 
 impl FactConsumer for Checker {
     fn consume(&mut self, fact: &Fact<'_>) {
-        let (thread, kind, known) = ((fact.at.process, fact.at.tid), fact.what.kind(), self.found.len());
+        let thread = (fact.at.process, fact.at.tid);
+        let kind = fact.what.kind();
+        let known = self.found.len();
         if kind == FactKind::CallFailed && self.explained.get(&thread).copied() == fact.at.call {
             return;
         }

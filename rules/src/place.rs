@@ -37,7 +37,8 @@ impl Place {
     /// The begin of a call.
     pub fn of(process: ProcessId, begun: &Begun) -> Self {
         let Begun { function, call, tid, time, stack, .. } = *begun;
-        let (call, stack) = (NonZeroU64::new(call), stack.and_then(NonZeroU64::new));
+        let call = NonZeroU64::new(call);
+        let stack = stack.and_then(NonZeroU64::new);
         Self { process, tid, time, call, function: Some(function), stack }
     }
 

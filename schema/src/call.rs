@@ -32,7 +32,8 @@ impl Enter {
     /// The call, decoded.
     pub fn begun(&self, nulls: &Nulls) -> Begun {
         let Self { function, call, tid, time, ref values } = *self;
-        let (operation, fault) = (Operation::of(function, values), nulls.fault(function, values));
+        let operation = Operation::of(function, values);
+        let fault = nulls.fault(function, values);
         Begun { function, call, tid, time, stack: values.stack, operation, fault }
     }
 

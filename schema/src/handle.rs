@@ -191,7 +191,8 @@ pub fn changed_bytes(size: usize, one: u64, other: u64) -> Option<Range<usize>> 
         let by = [change, MODULUS - change];
         change = reduced(u128::from(change) * INVERSE);
         by.map(|by| {
-            let (first, end) = (by.trailing_zeros() as usize / 8, 8 - by.leading_zeros() as usize / 8);
+            let first = by.trailing_zeros() as usize / 8;
+            let end = 8 - by.leading_zeros() as usize / 8;
             word * 8 + first..word * 8 + end
         })
     });

@@ -3,6 +3,9 @@
 //! The tracker and the rules use this form only. In a record, a word may have another meaning for each function
 //! ([`crate::call::Values`]); here each field has one. A field is absent where the record does not show it.
 
+mod answer;
+
+pub use self::answer::Answer;
 use crate::api::{Effect, Function, Promise, ResultCode, demand::Fault};
 use crate::handle::{Handle, Kind, UsmType};
 use crate::{call::Nanos, values::Fields};
@@ -274,8 +277,11 @@ pub struct Returned {
 impl Operation {
     /// What a call does.
     pub fn of(function: Function, values: &impl Fields) -> Self {
-        let (context, device, object) = (|| values.context(), || values.device(), || values.object());
-        let (pointer, size) = (|| values.pointer(), || values.size());
+        let context = || values.context();
+        let device = || values.device();
+        let object = || values.object();
+        let pointer = || values.pointer();
+        let size = || values.size();
         match function.effect() {
             Effect::Allocates(_) | Effect::Creates(_) if function.imports(values) => {
                 Self::Open(open(function, function.effect().kind(), Kind::MemHandle, values, true))
@@ -304,8 +310,8 @@ impl Operation {
             Effect::Closes(Kind::Usm) => Self::Close(free(function, values)),
             Effect::Destroys(kind) | Effect::Closes(kind) => Self::Destroy(kind, object()),
             Effect::Exports(kind) | Effect::MayExport(kind) => {
-                let (pointer, object, context) = (pointer(), object(), context());
-                Self::Export(Export { kind, pointer, object, context, fingerprint: values.fingerprint() })
+                let fingerprint = values.fingerprint();
+                Self::Export(Export { kind, pointer: pointer(), object: object(), context: context(), fingerprint })
             }
             Effect::Puts(kind) => match (kind.handle_data(), values.data()) {
                 (Some(kind), Some(value)) => Self::Put(Handle { kind, value }, context()),
@@ -391,63 +397,6 @@ impl Operation {
     }
 }
 
-/// What a call has returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The kind of what it was to make: an object, a mapping or handle data; none of other calls.
-    pub makes: Option<Kind>,
-    /// The address or handle of that. It may be null.
-    pub made: Option<u64>,
-    /// The size of handle data in bytes.
-    pub data_size: Option<u64>,
-    /// The fingerprint of handle data.
-    pub fingerprint: Option<u64>,
-    /// The start of the driver's allocation that handle data shares.
-    pub base: Option<u64>,
-    /// The size of that allocation, or of the range that the driver has mapped, in bytes.
-    pub extent: Option<u64>,
-    /// The first byte of opened handle data that the adapter has changed in urscope's copy.
-    pub overwritten: Option<u64>,
-    /// The [`checksum`](crate::handle::checksum) of handle data, unless its thread has recorded it before.
-    pub checksum: Option<u64>,
-    /// The value of the property that was asked for.
-    pub value: Option<u64>,
-}
-
-impl Answer {
-    /// The answer of a call.
-    pub fn of(function: Function, values: &impl Fields) -> Self {
-        let (makes, made, base) = match function.effect() {
-            Effect::Opens(Kind::Usm) => (Some(Kind::Mapping), values.pointer(), None),
-            Effect::Allocates(kind) => (Some(kind), values.pointer(), None),
-            Effect::Creates(Kind::Context) => (Some(Kind::Context), values.context(), None),
-            Effect::Creates(kind) | Effect::Opens(kind) => (Some(kind), values.object(), None),
-            Effect::Exports(kind) | Effect::MayExport(kind) => (kind.handle_data(), values.data(), values.pointer()),
-            Effect::Retains(Kind::Context) => (None, values.context(), None),
-            Effect::Retains(_) => (None, values.object(), None),
-            _ => (None, None, None),
-        };
-        Self {
-            makes,
-            made,
-            data_size: values.data_size(),
-            fingerprint: values.fingerprint(),
-            base,
-            extent: values.size(),
-            overwritten: values.changed(),
-            checksum: values.checksum(),
-            value: values.value(),
-        }
-    }
-
-    /// Whether the object was returned. A get that only queries the size returns the size.
-    pub fn is_complete(&self) -> bool {
-        let is_get = self.makes.is_some_and(|kind| kind.shares().is_some());
-        let made = if is_get { self.made.or(self.data_size) } else { self.made };
-        self.makes.is_none() || made.is_some_and(|made| made != 0)
-    }
-}
-
 /// The context, or else the object, that a call is about.
 fn named(kind: Kind, values: &impl Fields) -> Option<u64> {
     if kind == Kind::Context { values.context() } else { values.object() }
@@ -479,16 +428,23 @@ fn free(function: Function, values: &impl Fields) -> Free {
 }
 
 fn open(function: Function, shared: Kind, of: Kind, values: &impl Fields, imports: bool) -> Open {
-    let (context, device, fingerprint) = (values.context(), values.device(), values.fingerprint());
-    let (data, size) = (values.data(), values.data_size());
-    let makes = if shared == Kind::Usm { Kind::Mapping } else { shared };
-    let checksum = values.checksum();
-    let (process, exported) = (values.exporter(), values.exported());
-    let (mut named, mut exporter) = (process.zip(exported), None);
-    if function.interface().promises(Promise::HandlesAreDescriptors) {
-        (named, exporter) = (None, process.map(|process| Exporter { process, got: exported }));
+    let process = values.exporter();
+    let exported = values.exported();
+    let is_descriptor = function.interface().promises(Promise::HandlesAreDescriptors);
+    Open {
+        makes: if shared == Kind::Usm { Kind::Mapping } else { shared },
+        of,
+        context: values.context(),
+        device: values.device(),
+        fingerprint: values.fingerprint(),
+        checksum: values.checksum(),
+        named: process.zip(exported).filter(|_| !is_descriptor),
+        exporter: process.filter(|_| is_descriptor).map(|process| Exporter { process, got: exported }),
+        one_of: None,
+        data: values.data(),
+        size: values.data_size(),
+        imports,
     }
-    Open { makes, of, context, device, fingerprint, checksum, named, exporter, one_of: None, data, size, imports }
 }
 
 /// Whether the description of an object says that it can be shared.

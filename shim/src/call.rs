@@ -140,7 +140,8 @@ pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
 /// A call has returned that is not recorded.
 #[inline(always)]
 pub(crate) fn after_unrecorded(effect: Effect, arguments: &Arguments, result: ResultCode) {
-    let (function, inputs) = (arguments.function(), arguments.inputs());
+    let function = arguments.function();
+    let inputs = arguments.inputs();
     let has_waited = commands::note_unrecorded(function, effect, inputs, result)
         || matches!(effect, Effect::Orders(_)) && commands::waits_for_itself(arguments.values());
     synchronization::after(function, effect, inputs, result, has_waited);

@@ -40,7 +40,8 @@ pub struct Entered {
 /// call whose function is `KNOWN` to the compiler has its values in no memory.
 #[inline(always)]
 pub fn enter<const KNOWN: bool>(hot: Hot, function: Function, values: &Values, nulls: &Nulls) -> Entered {
-    let (call, time) = (thread::next_call(), clock::now());
+    let call = thread::next_call();
+    let time = clock::now();
     let enter = || Enter { function, call, tid: thread::id(), time, values: *values };
     let [trace_layer, validation_layer] = &LAYERS;
     if trace_layer.is_on() && !trace::record_enter::<KNOWN>(hot, function, call, time, values) {

@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn a_call_is_inside_of_the_one_that_its_thread_is_in() {
-        let (put, alloc) = (Function::zeMemPutIpcHandle, Function::zeMemAllocDevice);
+        let put = Function::zeMemPutIpcHandle;
+        let alloc = Function::zeMemAllocDevice;
         assert!(!is_in_runtime());
         let outer = |function: Function, call| outer(function.effect(), call);
         let free = outer(Function::urUSMFree, 7);

@@ -216,7 +216,8 @@ pub fn read() -> &'static Knobs {
         MAKES_DIRECTORY
             .store(knobs.run.is_empty() || placeholders::any(knobs.directory.as_os_str()), Ordering::Relaxed);
         if placeholders::any(knobs.directory.as_os_str()) {
-            let (host, pid) = (process::host(), std::process::id());
+            let host = process::host();
+            let pid = std::process::id();
             knobs.directory = placeholders::fill(&knobs.directory, &host, pid, job().rank);
         }
         // The program may change its environment and its directory before the first call.
@@ -256,7 +257,8 @@ impl Hot {
         let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
         let binary = bit(knobs.format == Form::Binary, Self::BINARY);
         let adapter = bit(knobs.backend != BackendChoice::LevelZero, Self::ADAPTER);
-        let (stacks, validates) = (bit(knobs.stacks, Self::STACKS), bit(knobs.validate.0, Self::VALIDATES));
+        let stacks = bit(knobs.stacks, Self::STACKS);
+        let validates = bit(knobs.validate.0, Self::VALIDATES);
         Self(Self::READ | binary | stacks | validates | adapter)
     }
 

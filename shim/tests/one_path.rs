@@ -72,7 +72,9 @@ fn calls_of_every_origin_are_recorded_also_when_an_exception_leaves_them() {
 
     let bytes = std::fs::read(trace::path().unwrap()).unwrap();
     let records: Vec<_> = Reader::new(&bytes[..]).filter_map(|record| shown(&record.unwrap().unwrap())).collect();
-    let (ur, ze, unknown) = (Function::urUSMFree, Function::zeMemFree, Some(u64::from(ResultCode::UNKNOWN.0)));
+    let ur = Function::urUSMFree;
+    let ze = Function::zeMemFree;
+    let unknown = Some(u64::from(ResultCode::UNKNOWN.0));
     let expected = [
         ("enter", ur, 1, Some(3), Some(0x10)),
         ("exit", ur, 1, Some(0), None),

@@ -42,7 +42,9 @@ fn records_of_chrome(bytes: &[u8]) -> Vec<Record> {
 
 fn records_of_binary(bytes: &[u8]) -> Vec<Record> {
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-    let (mut strings, mut before, mut records) = (Strings::default(), Before::default(), Vec::new());
+    let mut strings = Strings::default();
+    let mut before = Before::default();
+    let mut records = Vec::new();
     for chunk in words.chunks(CHUNK) {
         let mut at = 0;
         while at < chunk.len() {

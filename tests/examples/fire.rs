@@ -49,7 +49,8 @@ fn crowds(seed: u64, stages: &[Stage]) -> ExitCode {
         for failure in &verdict.failures {
             println!("scripts/fire --crowd {seed} {stage}: {failure}");
         }
-        let (killed, calls) = (verdict.killed, verdict.calls);
+        let killed = verdict.killed;
+        let calls = verdict.calls;
         eprintln!("{stage}: {killed} of 64 processes killed, {calls} calls, {} failures", verdict.failures.len());
         failed |= !verdict.failures.is_empty();
     }

@@ -53,7 +53,8 @@ fn programs(arguments: &[String]) -> Box<dyn Iterator<Item = Program> + Send> {
 
 /// Runs them. Prints the commands that repeat the failures once more at the end.
 fn run(programs: impl Iterator<Item = Program> + Send) -> ExitCode {
-    let (run, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let run = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
     urscope_tests::on_all_processors(programs, |program| {
         run.fetch_add(1, Ordering::Relaxed);
         let again = program.again().to_owned();

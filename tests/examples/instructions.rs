@@ -41,7 +41,9 @@ fn show(profile: &str, counted: &Counted, kept: &RecordedCounts) {
     println!("{:<24} {:>13} {:>9} {:>8} {:>8}", "", "liburscope.so", "elsewhere", "together", "kept");
     for (way, added) in &counted.ways {
         let before = kept.of(profile, *way).map_or_else(|| "-".to_owned(), |kept| kept.total().to_string());
-        let (library, elsewhere, total) = (added.library, added.elsewhere, added.total());
+        let library = added.library;
+        let elsewhere = added.elsewhere;
+        let total = added.total();
         println!("{way:<24} {library:>13} {elsewhere:>9} {total:>8} {before:>8}");
     }
     println!("(a count may differ by {TOLERANCE} % from the one that is kept)\n");

@@ -18,12 +18,14 @@ const ROUNDS: u64 = 40;
 
 fn main() -> ExitCode {
     let number = |at: usize, default| env::args().nth(at).map_or(default, |text| text.parse().expect("not a number"));
-    let (count, first) = (number(1, 50), number(2, 1));
+    let count = number(1, 50);
+    let first = number(2, 1);
     let interfaces = [Interface::Sycl(Adapter::V1), Interface::Sycl(Adapter::V2), Interface::Cuda];
     let programs = (first..first + count).flat_map(|seed| {
         interfaces.into_iter().flat_map(move |interface| [(seed, interface, false), (seed, interface, true)])
     });
-    let (played, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let played = AtomicUsize::new(0);
+    let failed = AtomicUsize::new(0);
     on_all_processors(programs, |(seed, interface, wrong)| {
         played.fetch_add(1, Ordering::Relaxed);
         if let Some(complaint) = Rounds::new(seed, ROUNDS, wrong).complaint(interface) {
@@ -31,7 +33,8 @@ fn main() -> ExitCode {
             println!("seed {seed}, {interface:?}, late waits: {wrong}: {complaint}");
         }
     });
-    let (played, failed) = (played.into_inner(), failed.into_inner());
+    let played = played.into_inner();
+    let failed = failed.into_inner();
     println!("{played} programs of {ROUNDS} rounds: {failed} were judged wrongly");
     ExitCode::from(u8::from(failed > 0))
 }

@@ -161,7 +161,8 @@ pub fn assert_as_declared(trace: &Trace) {
 /// Checks that every device that a successful call names has one `urscope_device` record, before that call's end, with
 /// the software device's name and an index of its own.
 pub fn assert_devices(trace: &Trace) {
-    let (mut described, mut named) = (BTreeMap::new(), BTreeMap::new());
+    let mut described = BTreeMap::new();
+    let mut named = BTreeMap::new();
     for record in &trace.records {
         let args = &record["args"];
         let device = args["device"].as_str();

@@ -67,7 +67,8 @@ fn an_adapter_that_is_linked_in_is_watched_in_its_code() {
 fn an_adapter_that_xpti_shows_is_not_watched_twice() {
     let folder = tempfile::tempdir().expect("no temporary folder");
     let libraries = Release::R2026_2.folder().join("lib");
-    let (search, find) = (format!("-L{}", libraries.display()), format!("-Wl,-rpath,{}", libraries.display()));
+    let search = format!("-L{}", libraries.display());
+    let find = format!("-Wl,-rpath,{}", libraries.display());
     let program = linked(folder.path(), &["-DSHOWN", "-Wl,--no-as-needed", &search, &find, "-lxptifw"]);
     let shown = || {
         let test_run = TestRun::of_program(&program).env("XPTI_TRACE_ENABLE", "1").env("XPTI_SUBSCRIBERS", library());
@@ -141,7 +142,8 @@ fn an_exception_of_the_adapter_reaches_its_loader() {
 #[test]
 fn an_adapter_whose_tables_are_asked_for_is_not_watched_twice() {
     let folder = tempfile::tempdir().expect("no temporary folder");
-    let (program, adapter) = (folder.path().join("loader"), folder.path().join("libown.so"));
+    let program = folder.path().join("loader");
+    let adapter = folder.path().join("libown.so");
     apps::compile_with_headers("own_adapter.cpp", &program, &["-DLOADER", "-O2"]);
     apps::compile_with_headers("own_adapter.cpp", &adapter, &["-DLIBRARY", "-O2", "-shared", "-fPIC"]);
     let outcome = traced(TestRun::of_program(&program).arg(&adapter).arg("once"));

@@ -64,7 +64,8 @@ impl Trace {
 
     /// Writes `calls` calls, alternately a get and a put of handle data.
     fn grow(&mut self, calls: u64) -> io::Result<()> {
-        let (pointer, context) = (Some(0x7f00_0000_0000), Some(0x5581_0000));
+        let pointer = Some(0x7f00_0000_0000);
+        let context = Some(0x5581_0000);
         for _ in 0..calls / 2 {
             let data = Some(0x5581_9000_0000 + self.calls % 64 * 0x90);
             let bytes = Some(fingerprint(&(self.calls % 64).to_le_bytes()));
@@ -76,14 +77,16 @@ impl Trace {
     }
 
     fn call(&mut self, function: Function, asked: Values, answered: Values) -> io::Result<()> {
-        let (pid, tid) = (std::process::id(), std::process::id());
+        let pid = std::process::id();
+        let tid = std::process::id();
         self.calls += 1;
         let call = self.calls;
         let time = Nanos(self.now);
         let mut line = Line::default();
         line.enter(pid, self.base, &Enter { function, call, tid, time, values: asked });
         self.file.write_all(line.bytes().unwrap_or_default())?;
-        let (time, result) = (Nanos(self.now + TICK), ResultCode::SUCCESS);
+        let time = Nanos(self.now + TICK);
+        let result = ResultCode::SUCCESS;
         let mut line = Line::default();
         line.exit(pid, self.base, &Exit { function, call, tid, time, result, values: answered });
         self.file.write_all(line.bytes().unwrap_or_default())?;
@@ -102,7 +105,8 @@ fn bench(calls: u64) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let mut trace = Trace::begin(folder.path(), calls)?;
     trace.grow(calls)?;
-    let (paths, options) = ([folder.path().to_owned()], Options::default());
+    let paths = [folder.path().to_owned()];
+    let options = Options::default();
     let mut follow = Follow::default();
     let (_, first) = measured(|| follow.model(&paths, &options))?;
     let mut seconds = Vec::new();
@@ -115,8 +119,10 @@ fn bench(calls: u64) -> Result<(), Box<dyn Error>> {
         seconds.push(second);
     }
     seconds.sort_by(f64::total_cmp);
-    let (median, worst) = (seconds.get(seconds.len() / 2), seconds.last());
-    let (median, worst) = (median.copied().unwrap_or_default(), worst.copied().unwrap_or_default());
+    let median = seconds.get(seconds.len() / 2);
+    let worst = seconds.last();
+    let median = median.copied().unwrap_or_default();
+    let worst = worst.copied().unwrap_or_default();
     let (_, whole) = measured(|| Model::analyze(&paths, &options))?;
     let mut out = io::stdout();
     writeln!(

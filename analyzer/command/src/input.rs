@@ -41,7 +41,8 @@ pub(crate) fn chosen(arguments: &TraceArguments, empty: bool) -> Result<Vec<Path
 pub(crate) fn refuse_without_traces(path: &Path) -> Result<(), String> {
     let has_none = path.is_dir() && traces(&[path.to_owned()]).is_ok_and(|traces| traces.is_empty());
     if has_none {
-        let (path, contents) = (path.display(), contents(path));
+        let contents = contents(path);
+        let path = path.display();
         return Err(format!("{path} has no traces: {contents}; name a directory that `urscope run` wrote"));
     }
     Ok(())

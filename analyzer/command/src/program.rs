@@ -69,7 +69,8 @@ impl Program {
         }
         Err(why.map_or_else(
             || {
-                let (name, advice) = (name.to_string_lossy(), "give its path, or a name that is found in PATH");
+                let name = name.to_string_lossy();
+                let advice = "give its path, or a name that is found in PATH";
                 NoProgram { exit_code: 127, why: format!("{name}: there is no such program {place}; {advice}") }
             },
             |why| NoProgram::not_executable(name, &why),
@@ -173,7 +174,8 @@ mod tests {
     #[test]
     fn programs_are_found_as_a_shell_finds_them() {
         let folder = tempfile::tempdir().unwrap();
-        let (data, tool) = (folder.path().join("data"), folder.path().join("tool"));
+        let data = folder.path().join("data");
+        let tool = folder.path().join("tool");
         fs::write(&data, "").unwrap();
         fs::write(&tool, "").unwrap();
         fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();

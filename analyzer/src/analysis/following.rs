@@ -147,7 +147,8 @@ impl<O: Observer + Clone> Following<O> {
     /// The result that a new analysis of the same files would have now, with its observer.
     pub fn snapshot<'a>(&self, paths: &'a [PathBuf], options: &'a Options) -> Result<(Analysis<'a>, O), AnalysisError> {
         let _span = tracing::info_span!("snapshot").entered();
-        let (mut merger, mut observer) = (self.merger.clone(), self.observer.clone());
+        let mut merger = self.merger.clone();
+        let mut observer = self.observer.clone();
         let mut waiting = Vec::with_capacity(self.files.len());
         for file in &self.files {
             waiting.push(if file.done { Waiting::default() } else { file.waiting()? });
@@ -255,7 +256,8 @@ impl<O: Observer + Clone> Following<O> {
                 let Some(process) = self.merger.processes.get_mut(self.files.len()) else { break };
                 process.stacks = cursor.stacks().clone();
                 let begin = Other::Begin(process.began);
-                let (events, at) = (Events::only(begin.order(Nanos(0)), begin), Position::default());
+                let events = Events::only(begin.order(Nanos(0)), begin);
+                let at = Position::default();
                 self.files.push(Followed { cursor, events, at, ended: false, size: None, done: false });
             }
         }
@@ -333,7 +335,8 @@ impl Followed {
 
     /// The waiting events with the current end of the file, and the notes of the process.
     fn waiting(&self) -> Result<Waiting, AnalysisError> {
-        let (mut events, at) = (self.events.clone(), self.at);
+        let mut events = self.events.clone();
+        let at = self.at;
         if self.cursor.is_over() {
             return Ok(Waiting { events, at, notes: Some(self.cursor.notes.clone()) });
         }

@@ -158,7 +158,8 @@ impl<'a> Analysis<'a> {
 
     /// A place as a report shows it, with its call stack. Its time counts from the beginning of the run.
     pub fn location(&mut self, place: Place) -> Location {
-        let (role, found) = (self.role(place.process), self.dispatchers());
+        let role = self.role(place.process);
+        let found = self.dispatchers();
         let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
         let mut side = locator.location(&self.merger, place);
         self.options.wrappers.mark(&mut side, &found);
@@ -177,7 +178,8 @@ impl<'a> Analysis<'a> {
 
     /// The dispatchers that the calls of all hosts show.
     pub(crate) fn dispatchers(&mut self) -> Arc<Dispatchers> {
-        let (merger, locator) = (&self.merger, &self.locator);
+        let merger = &self.merger;
+        let locator = &self.locator;
         let comparison = self.comparison.get_or_insert_with(|| {
             let mut locator = locator.lock().unwrap_or_else(PoisonError::into_inner);
             locator.compare(merger)

@@ -90,7 +90,8 @@ fn node(first: &TracedProcess) -> Node {
     let Header { host, boot_id, time_namespace, clock, .. } = &*first.header;
     let boot = if boot_id.is_empty() { host } else { boot_id }.clone();
     let key = Key { boot, time_namespace: *time_namespace, runs: BTreeSet::new() };
-    let (monotonic_ns, realtime_ns) = (clock.monotonic_ns, clock.realtime_ns);
+    let monotonic_ns = clock.monotonic_ns;
+    let realtime_ns = clock.realtime_ns;
     Node { key, host: host.clone(), monotonic_ns, realtime_ns, ..Node::default() }
 }
 
@@ -249,7 +250,8 @@ impl Locator {
                 alike.push(self.made(process));
             }
         }
-        let (mut comparison, mut all) = (Comparison::default(), Dispatchers::default());
+        let mut comparison = Comparison::default();
+        let mut all = Dispatchers::default();
         for ((host, program), processes) in programs {
             let found = Dispatchers::find(&processes);
             comparison.dispatchers.entry(host).or_default().extend(&found);

@@ -27,7 +27,8 @@ enum Block {
 /// Renders a page for a terminal.
 pub(super) fn rendered(markdown: &str, paint: Paint) -> String {
     let blocks = blocks(markdown);
-    let (mut rest, mut below_heading) = (blocks.as_slice(), false);
+    let mut rest = blocks.as_slice();
+    let mut below_heading = false;
     let mut text = String::new();
     while let [first, after @ ..] = rest {
         rest = after;

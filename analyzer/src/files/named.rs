@@ -56,7 +56,8 @@ struct Patient {
 impl Read for Patient {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
-            let (tv_sec, tv_nsec) = (self.patience.as_secs() as i64, self.patience.subsec_nanos().into());
+            let tv_sec = self.patience.as_secs() as i64;
+            let tv_nsec = self.patience.subsec_nanos().into();
             match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&Timespec { tv_sec, tv_nsec })) {
                 Ok(0) => {
                     let why = format!("nothing came through it within {} s", self.patience.as_secs());
@@ -220,7 +221,8 @@ mod tests {
     fn a_file_with_several_links_is_not_overwritten_where_others_may_write() {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        let one = folder.path().join("one");
+        let two = folder.path().join("two");
         fs::write(&one, "mine").unwrap();
         create(&one).unwrap().write_all(b"still mine").unwrap();
         fs::hard_link(&one, &two).unwrap();

@@ -105,7 +105,8 @@ impl<S: EventSink> LifetimeTracker<S> {
             call.enter.values.fingerprint = Some(shared.fingerprint);
         }
         let Some(known) = opening.export.and_then(|id| self.exports.get(&id)) else { return };
-        let (first, latest) = (known.first, known.latest);
+        let first = known.first;
+        let latest = known.latest;
         let Some(call) = self.call(fact) else { return };
         // The record of a delayed thread arrives late. It cannot have opened handle data that was got after the call
         // began.

@@ -96,7 +96,8 @@ impl CallFilter {
 
     /// Whether a call is wanted, of a process that is.
     pub fn wants(&self, call: &impl Searched) -> bool {
-        let (function, (from, to)) = (call.function(), call.span());
+        let function = call.function();
+        let (from, to) = call.span();
         (!self.ipc || call.shares())
             && self.process.is_none_or(|process| u64::from(call.process()) == process)
             && self.function.as_ref().is_none_or(|name| function.name() == name.as_str())

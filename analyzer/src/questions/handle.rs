@@ -265,7 +265,8 @@ impl Observer for HistoryBuilder {
             let born = inputs.pointer.and_then(|pointer| tracker.born(who, pointer));
             let born = born.filter(|_| exit.values.data.is_some());
             let fresh = born.filter(|born| !self.moments.iter().any(|call| call.place == *born));
-            let (result, took) = (Some(ResultCode::SUCCESS), None);
+            let result = Some(ResultCode::SUCCESS);
+            let took = None;
             let value = inputs.subject();
             self.moments.extend(fresh.map(|place| RecordedCall { place, fingerprint, value, result, took }));
             self.moments.push(RecordedCall { place, fingerprint, value: None, result: None, took: None });

@@ -168,7 +168,8 @@ impl Holders {
         }
         let more = parts.len().saturating_sub(limit) as u64;
         parts.truncate(limit);
-        let (objects, pinned_bytes) = (self.held.len() as u64, self.pinned_bytes);
+        let objects = self.held.len() as u64;
+        let pinned_bytes = self.pinned_bytes;
         HoldersBy { version: VERSION, at_ns: self.at_ns, objects, pinned_bytes, more, parts }
     }
 }
@@ -331,7 +332,8 @@ impl Observer for HoldersCollector {
             if !has_handles && shared.holders.is_empty() && shared.waits.is_empty() {
                 continue;
             }
-            let (holders, waits) = (std::mem::take(&mut shared.holders), std::mem::take(&mut shared.waits));
+            let holders = std::mem::take(&mut shared.holders);
+            let waits = std::mem::take(&mut shared.waits);
             self.open.extend(holders.iter().map(|holder| ((who, holder.opened), None)));
             let handles = if has_handles { shared.handles } else { 0 };
             let kept = self.held.entry(shared.id).or_insert(Shared { handles: 0, ..shared });

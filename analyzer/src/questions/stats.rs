@@ -287,7 +287,9 @@ impl StatsCollector {
         let whose = |process: u32| self.processes.get(process as usize).map(|(who, _)| who.clone()).unwrap_or_default();
         let share = |((producer, consumer, kind), between): (&(u32, u32, Kind), &Between)| {
             let Between { handles, opens, open, bytes } = *between;
-            let (producer, consumer, kind) = (whose(*producer), whose(*consumer), kind.noun().to_owned());
+            let producer = whose(*producer);
+            let consumer = whose(*consumer);
+            let kind = kind.noun().to_owned();
             Share { producer, consumer, kind, handles, opens, open, bytes }
         };
         let shares = self.between.iter().map(share).collect();
@@ -339,7 +341,8 @@ impl StatsCollector {
 impl EventSink for StatsCollector {
     fn process(&mut self, began: &ProcessStart<'_>) {
         let Header { pid, host, executable, rank, .. } = began.header;
-        let (host, executable) = (host.clone(), executable.clone());
+        let host = host.clone();
+        let executable = executable.clone();
         let who = Who { process: began.process, pid: *pid, host, executable, rank: *rank, role: None };
         self.processes.push((who, BTreeMap::new()));
     }

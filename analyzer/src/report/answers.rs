@@ -58,7 +58,8 @@ fn when(at_ns: Option<u64>) -> String {
 /// Writes what is held in parts.
 pub(super) fn holders_by(answer: &HoldersBy, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let when = when(answer.at_ns);
-    let (objects, pinned) = (counted(answer.objects, "object"), sized(answer.pinned_bytes));
+    let objects = counted(answer.objects, "object");
+    let pinned = sized(answer.pinned_bytes);
     writeln!(out, "{} {objects} held {when}, {pinned} pinned", paint.strong("urscope:"))?;
     let width = answer.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
     if !answer.parts.is_empty() {
@@ -73,7 +74,8 @@ pub(super) fn holders_by(answer: &HoldersBy, out: &mut impl Write, paint: Paint)
 /// Writes the calls of a run in parts.
 pub(super) fn calls_by(answer: &CallsBy, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let CallPart { calls, ipc_calls, errors, total_ns, .. } = &answer.total;
-    let (all, errors) = (counted(*calls, "call"), format!("{} failed", grouped(*errors)));
+    let all = counted(*calls, "call");
+    let errors = format!("{} failed", grouped(*errors));
     writeln!(
         out,
         "{} {all}, {ipc_calls} of them IPC, {errors}, {} in them",
@@ -86,7 +88,8 @@ pub(super) fn calls_by(answer: &CallsBy, out: &mut impl Write, paint: Paint) -> 
         writeln!(out, "{}", paint.faint(head))?;
     }
     for CallPart { name, calls, ipc_calls, errors, total_ns, max_ns } in &answer.parts {
-        let (total, max) = (duration(*total_ns), duration(*max_ns));
+        let total = duration(*total_ns);
+        let max = duration(*max_ns);
         writeln!(out, "  {name:<width$}  {calls:>9} {ipc_calls:>9} {errors:>9} {total:>9} {max:>9}")?;
     }
     write_more(answer.more, out)
@@ -179,7 +182,8 @@ pub(super) fn call(line: &CallLine, paint: Paint) -> String {
     let process = plain(&line.process());
     // Below the call that it is inside of, unless that is not listed.
     let (inset, inside) = line.inside.map_or(("", String::new()), |outer| ("  ", format!("  inside {outer}")));
-    let (function, arguments) = (paint.strong(line.function), list(&line.arguments));
+    let function = paint.strong(line.function);
+    let arguments = list(&line.arguments);
     format!("{at}  {process}  {inset}{function}({arguments}){answers}  {outcome}{inside}")
 }
 
@@ -216,7 +220,8 @@ pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint)
 pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let calls: u64 = answer.totals.iter().map(|calls| calls.calls).sum();
     let errors: u64 = answer.totals.iter().flat_map(|calls| calls.errors.values()).sum();
-    let (calls, errors) = (counted(calls, "call"), format!("{} failed", grouped(errors)));
+    let calls = counted(calls, "call");
+    let errors = format!("{} failed", grouped(errors));
     writeln!(out, "{} {calls}, {errors}", paint.strong("urscope:"))?;
     let head = format!("{:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "median", "90 %", "99 %", "max");
     // They are the same for one process.
@@ -264,16 +269,20 @@ fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<
 
 fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let Share { producer, consumer, kind, handles, opens, open, bytes: size } = share;
-    let (producer, consumer) = (producer.name(), consumer.name());
-    let (handles, opens) = (counted(*handles, "handle"), counted(*opens, "open"));
-    let (size, left) = (sized(*size), paint.severity(Severity::Warning, format!("{open} left open")));
+    let producer = producer.name();
+    let consumer = consumer.name();
+    let handles = counted(*handles, "handle");
+    let opens = counted(*opens, "open");
+    let size = sized(*size);
+    let left = paint.severity(Severity::Warning, format!("{open} left open"));
     let left = if *open == 0 { String::new() } else { format!(", {left}") };
     writeln!(out, "  {consumer} from {producer}: {kind}, {handles}, {opens}, {size}{left}")
 }
 
 pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let Diff { verdicts: [before, after], introduced, cured, common, .. } = answer;
-    let (new, fixed) = (introduced.len(), cured.len());
+    let new = introduced.len();
+    let fixed = cured.len();
     let verdicts = paint.faint(format!("(before: {}, after: {})", before.name(), after.name()));
     writeln!(out, "{} {new} new, {fixed} fixed, {common} unchanged {verdicts}", paint.strong("urscope:"))?;
     for (which, reason) in ["before", "after"].into_iter().zip(&answer.reasons) {

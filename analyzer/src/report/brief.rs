@@ -64,7 +64,8 @@ fn is_word(text: &str) -> bool {
 
 /// The text without the parts between two marks that are not wanted.
 fn without(text: &str, begin: &str, end: &str, unwanted: impl Fn(&str) -> bool) -> String {
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once(begin) {
         shown.push_str(before);
         match after.split_once(end) {
@@ -81,7 +82,8 @@ fn without(text: &str, begin: &str, end: &str, unwanted: impl Fn(&str) -> bool) 
 /// The text without the addresses behind a word.
 fn without_address(text: &str, word: &str) -> String {
     let mark = format!("{word} 0x");
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once(&mark) {
         shown.push_str(before);
         shown.push_str(word.trim_end_matches(" as"));

@@ -32,7 +32,9 @@ pub(super) fn write(judgement: &Judgement, out: &mut impl Write) -> io::Result<(
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let count = |count: fn(&Suite) -> usize| suites.iter().map(count).sum::<usize>().to_string();
-    let (tests, failures, errors) = (count(|suite| suite.cases.len()), count(Suite::failures), count(Suite::errors));
+    let tests = count(|suite| suite.cases.len());
+    let failures = count(Suite::failures);
+    let errors = count(Suite::errors);
     let all = xml.create_element("testsuites").with_attribute(("name", "urscope"));
     let all = all.with_attribute(("tests", tests.as_str())).with_attribute(("failures", failures.as_str()));
     let all = all.with_attribute(("errors", errors.as_str()));

@@ -62,7 +62,8 @@ impl Paint {
 /// Wraps text between words to lines of at most `width` characters, and indents all lines but the first. Longer words
 /// are not split.
 pub fn wrapped(text: &str, indent: &str, width: usize) -> String {
-    let (mut lines, mut line) = (Vec::new(), String::new());
+    let mut lines = Vec::new();
+    let mut line = String::new();
     for word in text.split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
             lines.push(std::mem::take(&mut line));

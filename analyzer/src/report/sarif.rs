@@ -138,7 +138,8 @@ impl Writer<'_> {
         if let Some(excerpt) = &side.excerpt {
             let meant = excerpt.numbered().find(|(number, _)| *number == excerpt.line).map_or("", |(_, line)| line);
             add(&mut physical, "region", json!({"startLine": excerpt.line, "snippet": {"text": meant}}));
-            let (lines, last) = (excerpt.lines.join("\n"), excerpt.numbered().last().map(|(number, _)| number));
+            let lines = excerpt.lines.join("\n");
+            let last = excerpt.numbered().last().map(|(number, _)| number);
             let context = json!({"startLine": excerpt.first, "endLine": last, "snippet": {"text": lines}});
             add(&mut physical, "contextRegion", context);
         }

@@ -101,7 +101,8 @@ fn underlined(source: &str, column: Option<u32>) -> (usize, usize) {
     let is_part = |c: &char| is_word(c) || matches!(c, '.' | ':' | '-' | '>');
     let before = text.get(..at).unwrap_or_default().iter().rev().take_while(|c| is_part(c)).count();
     let behind = text.get(at..).unwrap_or_default().iter().take_while(|c| is_word(c)).count();
-    let (from, to) = (at - before, at + behind);
+    let from = at - before;
+    let to = at + behind;
     if from == to { (at, at + 1) } else { (from.min(WIDEST), to.min(WIDEST)) }
 }
 

@@ -61,7 +61,8 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     }
     for ((severity, rule, sites), count) in alike.iter().filter(|(_, count)| **count > ALIKE && !paint.whole) {
         let site = sites.first().map_or_else(String::new, |site| format!(" in {site}"));
-        let (head, more) = (paint.severity(*severity, format!("{severity}: {rule}")), count - ALIKE);
+        let head = paint.severity(*severity, format!("{severity}: {rule}"));
+        let more = count - ALIKE;
         writeln!(out, "\n{head}{site}: {more} more from other callers; --verbose shows them")?;
     }
     write_summary(judgement, out, paint)?;
@@ -292,7 +293,8 @@ fn write_occurrences(finding: &FoundFinding, out: &mut String, paint: Paint) -> 
         let subject = occurrence.subject.as_ref().map_or_else(String::new, |subject| format!(", {subject}"));
         let size = occurrence.size.map_or_else(String::new, |size| format!(", {}", short_size(size)));
         let count = if occurrence.count > 1 { format!(" ({} times)", occurrence.count) } else { String::new() };
-        let (name, at) = (name(occurrence), since(occurrence.time_ns));
+        let name = name(occurrence);
+        let at = since(occurrence.time_ns);
         writeln!(out, "        {at:<12} {name:<width$}  thread {}{call}{subject}{size}{count}", occurrence.tid)?;
     }
     let listed: u64 = finding.occurrences.iter().map(|occurrence| occurrence.count).sum();

@@ -143,8 +143,8 @@ fn a_baseline_covers_another_run_of_the_same_program() {
 #[test]
 fn more_frequent_and_more_severe_findings_are_new() {
     let twice = "p: get a -> h\nq: put x\nr: put x";
-    let (once, again) =
-        (judged(&files("p: get a -> h\np: put x")), files("p: get a -> h\np: put x\np/2: put h\np/2: put y"));
+    let once = judged(&files("p: get a -> h\np: put x"));
+    let again = files("p: get a -> h\np: put x\np/2: put h\np/2: put y");
     let judgement = judged_with(&again, &exempting("", &once));
     let compared = judgement.baseline.unwrap();
     assert_eq!(compared.known + compared.new, judgement.findings.len() as u64);

@@ -27,7 +27,8 @@ fn answers(mut analysis: Analysis<'_>, (tracker, collector): Observers) -> (Judg
 
 /// The answers of a new analysis.
 fn new_answers(paths: &[PathBuf]) -> (Judgement, Stats, Holders) {
-    let (mut observers, options) = (observers(), Options::default());
+    let mut observers = observers();
+    let options = Options::default();
     let analysis = Analysis::run(paths, &options, &mut observers).unwrap();
     answers(analysis, observers)
 }
@@ -55,7 +56,8 @@ struct Run {
 impl Run {
     /// A run of a scenario, with a sleeping process for each of its processes.
     fn of(scenario: &str) -> Self {
-        let (mut sleepers, mut starts) = (Vec::new(), Vec::new());
+        let mut sleepers = Vec::new();
+        let mut starts = Vec::new();
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
         for _ in 0..4 {
             let child = sleeper();
@@ -80,7 +82,8 @@ impl Run {
     /// Writes a file up to byte `to`, followed by spaces, like a writer that maps it.
     fn write(&mut self, name: &str, to: usize) {
         let whole = &self.whole[name];
-        let (to, from) = (to.min(whole.len()), self.written[name]);
+        let to = to.min(whole.len());
+        let from = self.written[name];
         if to <= from {
             return;
         }
@@ -97,7 +100,8 @@ impl Run {
     /// The end of the records of a file with times up to `time`, in bytes; 0 before its header.
     fn until(&self, name: &str, time: u64) -> usize {
         let mut reader = Reader::new(&self.whole[name][..]);
-        let (mut end, mut begun) = (0, false);
+        let mut end = 0;
+        let mut begun = false;
         while let Some(record) = reader.next() {
             let record = record.unwrap();
             begun |= matches!(record, Ok(Record::Header(_)));
@@ -226,7 +230,8 @@ fn a_late_record_restarts_the_analysis() {
 #[test]
 fn a_truncated_replaced_or_removed_file_restarts_the_analysis() {
     let mut run = Run::of(&scenario(2));
-    let (paths, options) = (run.paths(), Options::default());
+    let paths = run.paths();
+    let options = Options::default();
     let mut following = Following::new(observers);
     run.end();
     let mut check = |starts: u64, what: &str| {
@@ -254,7 +259,8 @@ fn a_truncated_replaced_or_removed_file_restarts_the_analysis() {
 #[test]
 fn a_process_without_calls_is_in_the_snapshot() {
     let mut run = Run::of("p: get a -> h\np: put h");
-    let (paths, name) = (run.paths(), run.whole.keys().next().unwrap().clone());
+    let paths = run.paths();
+    let name = run.whole.keys().next().unwrap().clone();
     let mut following = Following::new(observers);
     let text = String::from_utf8_lossy(&run.whole[&name]).into_owned();
     let header = text.find("urscope_entry_point").unwrap();

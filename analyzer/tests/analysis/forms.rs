@@ -191,7 +191,8 @@ fn the_names_of_junit_do_not_depend_on_the_order_of_processes() {
         let all: BTreeSet<_> = xml.lines().filter_map(named).collect();
         (all, failed.filter_map(|(case, _)| named(case)).collect::<Vec<_>>())
     };
-    let (one, two) = ("a: get p -> h\na: put h\na: put h", "bb: get q -> i\nbb: put i");
+    let one = "a: get p -> h\na: put h\na: put h";
+    let two = "bb: get q -> i\nbb: put i";
     for (ranks, failed) in [(true, "urscope.ring rank 6"), (false, "urscope.ring")] {
         let [first, second] =
             [format!("{one}\n{two}"), format!("{two}\n{one}")].map(|scenario| names(&scenario, ranks));
@@ -259,7 +260,8 @@ fn the_source_of_both_sides_is_shown_where_it_is_there() {
     };
     judgement.findings[0].process.stack = vec![frame(4)];
     judgement.findings[0].other.as_mut().unwrap().stack = vec![frame(2)];
-    let (elsewhere, plain) = (Sources::default(), judgement.clone());
+    let elsewhere = Sources::default();
+    let plain = judgement.clone();
     elsewhere.add_to(&mut judgement);
     assert_eq!(judgement, plain, "no source is shown that nobody asked for");
     Sources::new(None, &[folder.path().to_owned()]).add_to(&mut judgement);

@@ -198,7 +198,8 @@ fn kernels_that_nothing_orders_are_counted() {
 fn with_signal(mut files: BTreeMap<String, Vec<u8>>, signal: u32) -> BTreeMap<String, Vec<u8>> {
     let name = files.keys().find(|name| name.contains("-200-")).unwrap();
     let (pid, start) = urscope_schema::trace::writer_of(name).unwrap();
-    let (boot_id, signal) = ("boot 1".into(), Some(signal));
+    let boot_id = "boot 1".into();
+    let signal = Some(signal);
     let times = ProcessTimes { boot_id, pid, start, gone_ns: u64::MAX, signal, ..ProcessTimes::default() };
     files.insert(FILE.into(), serde_json::to_vec(&times).unwrap());
     files

@@ -255,7 +255,8 @@ impl EventSink for Slices {
 fn two_runs_are_compared() {
     let leak = "p: alloc a 64\np: get a -> h";
     let double = "p: alloc a 64\np: get a -> h\np: put h\np: put h\np: get a -> h";
-    let (before, after) = (folder(leak), folder(double));
+    let before = folder(leak);
+    let after = folder(double);
     let answer = questions::diff(before.path(), after.path(), &Options::default()).unwrap();
     let codes = |diff: &questions::Diff| {
         let introduced: Vec<_> = diff.introduced.iter().map(|finding| finding.rule.clone()).collect();
@@ -347,8 +348,8 @@ fn answers_are_written_as_text() {
     let name = questions::word(&held.fingerprint).unwrap();
     report::handle(&questions::handle(&paths, &Options::default(), name).unwrap(), &mut text, false).unwrap();
     report::stats(&stats(SHARED), &mut text, false).unwrap();
-    let (before, after) =
-        (self::folder("p: alloc a 64\np: get a -> h"), self::folder("p: get a -> h\np: put h\np: put h"));
+    let before = self::folder("p: alloc a 64\np: get a -> h");
+    let after = self::folder("p: get a -> h\np: put h\np: put h");
     let diff = questions::diff(before.path(), after.path(), &Options::default()).unwrap();
     report::diff(&diff, &mut text, false).unwrap();
     let text = String::from_utf8(text).unwrap();

@@ -39,9 +39,12 @@ pub(crate) fn files(scenario: &str) -> BTreeMap<String, Vec<u8>> {
 pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut EntryPoint)) -> BTreeMap<String, Vec<u8>> {
     let events =
         scenario.parse::<Scenario>().and_then(|scenario| scenario.events()).unwrap_or_else(|error| panic!("{error}"));
-    let (base, mut pids, mut files) = (Clock::base(Nanos(START)), Vec::new(), Vec::new());
+    let base = Clock::base(Nanos(START));
+    let mut pids = Vec::new();
+    let mut files = Vec::new();
     let begun: Vec<Event> = events.iter().filter(|event| matches!(event, Event::Begin(..))).cloned().collect();
-    let (mut observed, mut kept) = (Vec::new(), Vec::new());
+    let mut observed = Vec::new();
+    let mut kept = Vec::new();
     let add = |files: &mut Vec<(String, Vec<u8>)>, who: ProcessId, pids: &[u32], write: &dyn Fn(&mut Line, u32)| {
         let mut line = Line::default();
         write(&mut line, pids[who.0 as usize]);

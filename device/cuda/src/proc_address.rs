@@ -37,7 +37,8 @@ fn all() -> impl Iterator<Item = &'static Function> {
 /// Writes the address of the newest form of a function that a version of CUDA has, or NULL: `NOT_FOUND` if there is no
 /// place for the status, too.
 fn find(name: In<c_char>, to: Out<*const ()>, version: i32, flags: u64, status: Option<Out<u32>>) -> Outcome {
-    let (name, is_told) = (name.text()?, status.is_some());
+    let name = name.text()?;
+    let is_told = status.is_some();
     to.check()?;
     let forms = || all().filter(|function| function.name == name);
     let found = forms().filter(|function| function.since <= version).max_by_key(|function| function.since);

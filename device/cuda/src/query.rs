@@ -183,7 +183,8 @@ functions! {
         write_text(id, length, &pci_bus_id(ordinal))
     }
     4010 "cuDeviceGetByPCIBusId" cuDeviceGetByPCIBusId(to: Out<i32>, id: In<c_char>) {
-        let (count, id) = (devices()?.len() as i32, id.text()?);
+        let count = devices()?.len() as i32;
+        let id = id.text()?;
         let found = (0..count).find(|ordinal| pci_bus_id(*ordinal).eq_ignore_ascii_case(&id));
         to.write(found.ok_or(Code::INVALID_DEVICE)?)
     }

@@ -106,7 +106,8 @@ impl Side {
     /// What it describes of the memory at its address.
     fn region(&self, address: usize, copy: &Copy3d) -> Region {
         let (row, plane) = self.pitches(copy);
-        let (origin, extent) = ([self.x, self.y, self.z], [copy.width, copy.height, copy.depth]);
+        let origin = [self.x, self.y, self.z];
+        let extent = [copy.width, copy.height, copy.depth];
         // SAFETY: cuda.h promises that commands may access this memory until they have completed.
         unsafe { Region::at(Address::new(address), origin, extent, [row, plane]) }
     }
@@ -118,7 +119,8 @@ fn copy(copy: impl Into<Copy3d>, stream: &Stream) -> Outcome {
     if [width, height, depth].contains(&&0) {
         return Ok(());
     }
-    let (to_at, from_at) = (to.address()?, from.address()?);
+    let to_at = to.address()?;
+    let from_at = from.address()?;
     to.check(&copy)?;
     from.check(&copy)?;
     check_given([to_at, from_at])?;

@@ -56,7 +56,8 @@ impl Stream {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let queue = Queue { ordinal: 0, index: NEXT.fetch_add(1, Ordering::Relaxed) % QUEUES };
         let commands = urscope_device::Stream::new(device, queue, Priority::Normal);
-        let (has_news, submitted) = (AtomicBool::new(false), AtomicU64::new(0));
+        let has_news = AtomicBool::new(false);
+        let submitted = AtomicU64::new(0);
         Self { context, commands, flags, is_default, mark: Arc::new(Event::counter()), has_news, submitted }
     }
 

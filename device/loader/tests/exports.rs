@@ -56,7 +56,8 @@ fn every_function_is_an_exported_symbol() {
 fn a_symbol_leads_to_its_entry_point() {
     // SAFETY: zeDriverGet has this signature (ze_api.h).
     let get: extern "C" fn(*mut u32, *mut usize) -> u32 = unsafe { std::mem::transmute(symbol(c"zeDriverGet")) };
-    let (mut count, mut driver) = (0, 0);
+    let mut count = 0;
+    let mut driver = 0;
     assert_eq!((get(&raw mut count, &raw mut driver), count), (0, 1));
 }
 
@@ -86,7 +87,8 @@ fn a_tracer_is_called_around_a_traced_function() {
         let enable: extern "C" fn(usize, u8) -> u32 = std::mem::transmute(symbol(c"zelTracerSetEnabled"));
         let destroy: extern "C" fn(usize) -> u32 = std::mem::transmute(symbol(c"zelTracerDestroy"));
         let init: extern "C" fn(u32) -> u32 = std::mem::transmute(symbol(c"zeInit"));
-        let (mut calls, mut tracer) = (0_u32, 0);
+        let mut calls = 0_u32;
+        let mut tracer = 0;
         let desc = [1, 0, (&raw mut calls).addr()];
         assert_eq!(enable_layer(), 0);
         assert_eq!(create(&raw const desc, &raw mut tracer), 0);

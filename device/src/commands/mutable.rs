@@ -122,7 +122,8 @@ fn change<'a>(
         Entry::Vacant(place) => {
             let (command, mutable) = recording.changeable(id, flag)?;
             let (launch, groups) = command.work.launched().ok_or(ZeResult::INVALID_ARGUMENT)?;
-            let (kernel, settings) = (Arc::clone(&launch.kernel), launch.settings.clone());
+            let kernel = Arc::clone(&launch.kernel);
+            let settings = launch.settings.clone();
             place.insert(Change { command, flags: mutable.flags, kernel, settings, groups })
         }
     };
@@ -177,7 +178,8 @@ pub extern "C" fn update_kernels(
         let list = list.get()?;
         ids.check()?;
         kernels.check()?;
-        let (ids, kernels) = (ids.array(count)?, kernels.objects(count)?);
+        let ids = ids.array(count)?;
+        let kernels = kernels.objects(count)?;
         let mut recording = list.mutable()?.lock();
         let mut replaced = Vec::new();
         for (id, kernel) in ids.into_iter().zip(kernels) {

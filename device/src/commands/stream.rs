@@ -97,7 +97,9 @@ impl Stream {
     /// A stream of the engine of this queue, without a thread yet.
     pub fn new(device: Arc<Device>, queue: Queue, priority: Priority) -> Arc<Self> {
         let engine = Engine::of(&device, queue);
-        let (state, submitted, finished) = (Mutex::default(), Condvar::new(), Condvar::new());
+        let state = Mutex::default();
+        let submitted = Condvar::new();
+        let finished = Condvar::new();
         let stream = Arc::new(Self { device, engine, priority, state, submitted, finished });
         let mut all = ALL.lock();
         all.retain(|other| other.strong_count() > 0);

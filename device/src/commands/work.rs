@@ -100,7 +100,8 @@ impl Region {
     /// # Safety
     /// As for [`Address::new`], for all of the region.
     pub unsafe fn at(address: Address, origin: [usize; 3], extent: [usize; 3], pitches: [usize; 2]) -> Self {
-        let ([x, y, z], [row_pitch, slice_pitch]) = (origin, pitches);
+        let [x, y, z] = origin;
+        let [row_pitch, slice_pitch] = pitches;
         let offset = x.wrapping_add(y.wrapping_mul(row_pitch)).wrapping_add(z.wrapping_mul(slice_pitch));
         let first = Location::new(address);
         let first = Location { address: first.address.wrapping_add(offset), ..first };
@@ -375,7 +376,8 @@ impl Work {
             let shared = first.retained.as_ref().and_then(|memory| memory.shared_at(first.address + at, hull));
             if let Some((memory, offset)) = shared {
                 let [length, pitch, rows] = [width, pitch, rows].map(|number| number as u64);
-                let (call, access) = (self.call, writes.into());
+                let call = self.call;
+                let access = writes.into();
                 with(Access { call, begin: 0, end: 0, memory, offset, length, pitch, rows, access });
             }
         };
@@ -406,7 +408,8 @@ impl Work {
     fn each_given(&self, launches: &[Launch], mut with: impl FnMut(Access)) {
         for Given { address, memory, writes } in launches.iter().flat_map(|launch| &launch.given) {
             if let Some((memory, offset, length)) = memory.shared_from(*address) {
-                let (call, access) = (self.call, 2 + u64::from(*writes));
+                let call = self.call;
+                let access = 2 + u64::from(*writes);
                 with(Access { call, begin: 0, end: 0, memory, offset, length, pitch: length, rows: 1, access });
             }
         }

@@ -127,7 +127,9 @@ pub extern "C" fn create(desc: In<TracerDesc>, tracer: Out<Handle<Tracer>>) -> Z
         }
         let data = desc.read()?.user_data;
         tracer.check()?;
-        let (state, calls, ended) = (Mutex::default(), Mutex::default(), Condvar::new());
+        let state = Mutex::default();
+        let calls = Mutex::default();
+        let ended = Condvar::new();
         tracer.write(Handle::register(Arc::new(Tracer { data, state, calls, ended })))
     })
 }
@@ -276,7 +278,8 @@ struct TracedCall {
 /// x86-64). All parameters of the API are integers, pointers, and structures of them.
 #[cfg(target_arch = "x86_64")]
 fn arguments(sizes: &[usize], registers: *mut u64, stack: *mut u64) -> (Vec<*mut u64>, usize) {
-    let (mut in_registers, mut on_stack) = (0, 0);
+    let mut in_registers = 0;
+    let mut on_stack = 0;
     let places = sizes.iter().map(|size| {
         let words = size.div_ceil(8);
         if words <= 2 && in_registers + words <= REGISTERS {
@@ -293,7 +296,8 @@ fn arguments(sizes: &[usize], registers: *mut u64, stack: *mut u64) -> (Vec<*mut
 
 /// Says why a call has returned `result`, if that is an error.
 pub(super) fn say_why(name: &str, result: u32) {
-    let (result, reason) = (ZeResult(result), log::take_reason());
+    let result = ZeResult(result);
+    let reason = log::take_reason();
     if !faults::has_result(name) {
         // It has refused the call if there is a reason.
         if let Some((_, reason)) = reason {

@@ -77,7 +77,8 @@ static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
         let part = part.map(|part| format!(".{part}")).unwrap_or_default();
         log::warn(&format!("ZE_AFFINITY_MASK: there is no device {device}{part}"));
     }
-    let (mut wholes, mut sub_devices) = (Vec::new(), BTreeMap::new());
+    let mut wholes = Vec::new();
+    let mut sub_devices = BTreeMap::new();
     for (index, parts) in selection.wholes {
         let whole = Arc::new(Device::new(index, parts.len(), settings));
         let is_listed = |number| selection.listed.contains(&(index, Some(number)));

@@ -98,8 +98,8 @@ pub extern "C" fn counter_based_create(
 /// The words in memory of the application that the chain of a descriptor names: `INVALID_ARGUMENT` for
 /// two descriptions, and an error of [`Word::at`].
 fn words(desc: In<EventCounterBasedDesc>) -> Outcome<Option<Words>> {
-    let (sync, aggregate) =
-        (desc.next_of::<ExternalSyncAllocationDesc>(), desc.next_of::<ExternalAggregateStorageDesc>());
+    let sync = desc.next_of::<ExternalSyncAllocationDesc>();
+    let aggregate = desc.next_of::<ExternalAggregateStorageDesc>();
     Ok(match (sync, aggregate) {
         (None, None) => None,
         (Some(_), Some(_)) => return Err(ZeResult::INVALID_ARGUMENT),
@@ -298,7 +298,8 @@ impl Event {
 
     /// The counter-based event with its state on `page`.
     pub(crate) fn on_page(page: Arc<EventPage>, scopes: [u32; 2]) -> Self {
-        let (signal, flags) = (Signal::shared(Kind::Counter, Arc::clone(&page), 0), page.header.flags);
+        let signal = Signal::shared(Kind::Counter, Arc::clone(&page), 0);
+        let flags = page.header.flags;
         Self::new(signal, Origin::Shared { flags, page }, scopes)
     }
 

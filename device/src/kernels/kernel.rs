@@ -80,7 +80,8 @@ impl Kernel {
         let mut hasher = DefaultHasher::new();
         self.name.hash(&mut hasher);
         let mut uuid = [0; 32];
-        let (own, module) = (hasher.finish().to_le_bytes(), self.module.identity().to_le_bytes());
+        let own = hasher.finish().to_le_bytes();
+        let module = self.module.identity().to_le_bytes();
         for (to, byte) in uuid.iter_mut().zip(own.into_iter().chain([0; 8]).chain(module)) {
             *to = byte;
         }
@@ -224,7 +225,8 @@ pub extern "C" fn get_name(kernel: Handle<Kernel>, size: Out<usize>, name: Out<c
 pub extern "C" fn get_properties(kernel: Handle<Kernel>, properties: Out<KernelProperties>) -> ZeResult {
     call(|| {
         let kernel = kernel.get()?;
-        let (info, compiled) = (&kernel.info, &kernel.compiled);
+        let info = &kernel.info;
+        let compiled = &kernel.compiled;
         properties.edit(|out| {
             out.num_kernel_args = info.parameters.len() as u32;
             out.required_group_size = info.group;

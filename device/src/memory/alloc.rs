@@ -172,11 +172,14 @@ struct Description {
 /// The allocation or the mapping that contains an address. Reserved addresses without memory have none.
 fn describe(address: usize) -> Option<Description> {
     if let Some(found) = lookup::find(address) {
-        let (base, size) = (found.base(), found.size);
+        let base = found.base();
+        let size = found.size;
         return Some(Description { kind: found.kind, id: found.id, device: found.device.clone(), base, size });
     }
     let view = reservation::view(address)?;
-    let (physical, base, size) = (view.physical, view.base, view.length);
+    let physical = view.physical;
+    let base = view.base;
+    let size = view.length;
     Some(Description { kind: physical.kind, id: physical.id, device: physical.device.clone(), base, size })
 }
 

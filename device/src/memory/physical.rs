@@ -212,7 +212,8 @@ impl PhysicalMemory {
         let (budget, exhausted) = driver::budget(device.as_ref());
         let charge = budget.charge(size as u64).ok_or(exhausted)?;
         let span = if exportable { Span::own(size as u64)? } else { Span::take(size as u64)? };
-        let (id, backing) = (span.identity, Backing::Own { span, _charge: charge });
+        let id = span.identity;
+        let backing = Backing::Own { span, _charge: charge };
         Ok(Self { id, size, kind, device, backing, exportable, exported: Mutex::default(), transferred: None })
     }
 
@@ -233,7 +234,8 @@ impl PhysicalMemory {
             return Err(ZeResult::UNSUPPORTED_SIZE.because(|| format!("the memory to import has {found} bytes")));
         }
         let inode = file.metadata().map_or(0, |file| file.ino());
-        let (id, backing) = (imported_id(), Backing::Imported { file, inode });
+        let id = imported_id();
+        let backing = Backing::Imported { file, inode };
         let exported = Mutex::default();
         Ok(Self { id, size, kind, device, backing, exportable: true, exported, transferred: None })
     }

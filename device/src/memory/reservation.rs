@@ -167,7 +167,8 @@ impl Reservation {
         let state = self.state.lock();
         let (at, found) = state.mapped.at(address)?;
         let same = |(_, range): &(&usize, &Range)| Arc::ptr_eq(&range.mapping, &found.mapping);
-        let (mut base, mut end) = (at, at + found.length);
+        let mut base = at;
+        let mut end = at + found.length;
         // Adjacent pieces of the same mapping belong to it.
         for (start, range) in state.mapped.0.range(..at).rev().take_while(same) {
             if start + range.length == base {
@@ -183,7 +184,8 @@ impl Reservation {
     }
 
     fn holds(&self, base: usize, length: usize) -> bool {
-        let (start, end) = (self.space.base(), self.space.base() + self.space.length());
+        let start = self.space.base();
+        let end = self.space.base() + self.space.length();
         base >= start && base.checked_add(length).is_some_and(|to| to <= end)
     }
 

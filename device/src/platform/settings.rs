@@ -340,7 +340,9 @@ fn ip_version(text: &str) -> Option<u32> {
         return u32::from_str_radix(hex, 16).ok();
     }
     let mut parts = text.split('.').map(str::parse::<u32>);
-    let (major, minor, revision) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+    let major = parts.next()?.ok()?;
+    let minor = parts.next()?.ok()?;
+    let revision = parts.next()?.ok()?;
     let fits = major < 1 << 10 && minor < 1 << 8 && revision < 1 << 6 && parts.next().is_none();
     fits.then_some(major << 22 | minor << 14 | revision)
 }

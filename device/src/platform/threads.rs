@@ -37,7 +37,8 @@ fn start(stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<JoinH
 fn with_mask<T>(open: &[i32], body: impl FnOnce() -> T) -> T {
     // SAFETY: an all-zero sigset_t is a valid value, and the calls write into these two only.
     let before = unsafe {
-        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        let mut all = std::mem::zeroed();
+        let mut before = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
         for signal in open {
             libc::sigdelset(&raw mut all, *signal);

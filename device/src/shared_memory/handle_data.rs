@@ -116,7 +116,9 @@ impl HandleData {
             return None;
         }
         let producer = (pid != 0).then_some(Producer { pid, descriptor: original });
-        let (kind, device, record) = ((purpose << 8 | kind) as u16, device as u8, record as u16);
+        let kind = (purpose << 8 | kind) as u16;
+        let device = device as u8;
+        let record = record as u16;
         Some(Self { descriptor, producer, kind, device, started, inode, size, offset, record, identity })
     }
 }

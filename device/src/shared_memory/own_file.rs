@@ -107,6 +107,7 @@ pub(crate) fn description(file: &File) -> Option<(Description, u64)> {
     let [magic, described, size, kind, device] = bytes.map(u64::from_le_bytes);
     let fits = described == length && length.is_multiple_of(PAGE as u64);
     let full = size > 0 && size.checked_next_multiple_of(PAGE as u64) == Some(length);
-    let (kind, device) = (u16::try_from(kind).ok()?, u8::try_from(device).ok()?);
+    let kind = u16::try_from(kind).ok()?;
+    let device = u8::try_from(device).ok()?;
     (magic == MAGIC && fits && full).then_some((Description { kind, device, size }, length))
 }

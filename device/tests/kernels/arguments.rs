@@ -6,7 +6,9 @@ use crate::*;
 /// `keep(out, small, large, structure)`: stores the parts of values of 4 and 8 bytes and of a structure.
 fn keep(asm: &mut Assembler) {
     let types = asm.types;
-    let (structure, pointer, one) = (asm.id(), asm.id(), asm.number(1));
+    let structure = asm.id();
+    let pointer = asm.id();
+    let one = asm.number(1);
     // The first member is 8 bytes, the second 4, and the size 16.
     asm.declare(30, &[structure, types.long, types.uint]);
     asm.declare(32, &[pointer, 7, structure]);
@@ -42,7 +44,9 @@ struct Pair {
 #[test]
 fn values_of_all_sizes_arrive() {
     let setup = setup();
-    let (kernel, list, out) = (kernel(module(setup, keep), "keep"), setup.immediate_list(1), numbers(setup, 4));
+    let kernel = kernel(module(setup, keep), "keep");
+    let list = setup.immediate_list(1);
+    let out = numbers(setup, 4);
     set(kernel, 0, &out);
     set(kernel, 1, &11_u32);
     set(kernel, 2, &12_u64);
@@ -66,7 +70,8 @@ fn values_of_all_sizes_arrive() {
 #[test]
 fn what_is_no_argument_of_the_kernel_is_refused() {
     let setup = setup();
-    let (kernel, list) = (kernel(module(setup, scale), "scale"), setup.immediate_list(1));
+    let kernel = kernel(module(setup, scale), "scale");
+    let list = setup.immediate_list(1);
     let groups = Extent { x: 1, y: 1, z: 1 };
     let append = || append!(zeCommandListAppendLaunchKernel(list, kernel, &raw const groups));
     assert_eq!(append(), INVALID_ARGUMENT, "no argument is set");
@@ -81,7 +86,9 @@ fn what_is_no_argument_of_the_kernel_is_refused() {
 /// `turn(numbers, local)`: turns the numbers of each group round, through local memory.
 fn turn(asm: &mut Assembler) {
     let types = asm.types;
-    let (workgroup, order, last) = (asm.number(2), asm.number(0x110), asm.id());
+    let workgroup = asm.number(2);
+    let order = asm.number(0x110);
+    let last = asm.id();
     asm.declare(43, &[types.long, last, 15, 0]);
     asm.kernel("turn", &[types.global, types.local], |asm, given, item| {
         let own = asm.place(types.global, given[0], item);
@@ -100,7 +107,9 @@ fn turn(asm: &mut Assembler) {
 #[test]
 fn local_memory_is_that_of_the_group() {
     let setup = setup();
-    let (kernel, list, memory) = (kernel(module(setup, turn), "turn"), setup.immediate_list(1), numbers(setup, 320));
+    let kernel = kernel(module(setup, turn), "turn");
+    let list = setup.immediate_list(1);
+    let memory = numbers(setup, 320);
     let expected: Vec<u32> = (0..320).map(|index| index / 16 * 16 + 15 - index % 16).collect();
     (0..320).for_each(|index| at(memory, 320)[index] = index as u32);
     set(kernel, 0, &memory);
@@ -108,7 +117,9 @@ fn local_memory_is_that_of_the_group() {
     launch(list, kernel, 20, 16);
     assert_eq!(at(memory, 320), expected);
     // With the other call, a pointer to the size.
-    let (size, groups, group) = (64_usize, Extent { x: 20, y: 1, z: 1 }, Extent { x: 16, y: 1, z: 1 });
+    let size = 64_usize;
+    let groups = Extent { x: 20, y: 1, z: 1 };
+    let group = Extent { x: 16, y: 1, z: 1 };
     let arguments: [*const c_void; 2] = [(&raw const memory).cast(), (&raw const size).cast()];
     ok(append!(zeCommandListAppendLaunchKernelWithArguments(list, kernel, groups, group, arguments.as_ptr(), null())));
     assert!(at(memory, 320).iter().enumerate().all(|(index, value)| *value == index as u32));
@@ -119,7 +130,8 @@ fn local_memory_is_that_of_the_group() {
 fn memory_of_a_launch_is_kept_until_it_has_ended() {
     let setup = setup();
     let (kernel, memory) = numbering(setup, 1 << 20);
-    let (list, [gate]) = (setup.immediate_list(0), setup.events());
+    let list = setup.immediate_list(0);
+    let [gate] = setup.events();
     ok(zeCommandListAppendWaitOnEvents(list, 1, &raw const gate));
     launch(list, kernel, 1024, 1024);
     setup.free(address(memory));

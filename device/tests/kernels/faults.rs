@@ -20,7 +20,9 @@ fn apart(name: &str) -> Option<String> {
 fn fault(groups: u32) {
     let setup = setup();
     let kernel = kernel(module(setup, scale), "scale");
-    let (list, other, [never, done]) = (setup.immediate_list(0), setup.immediate_list(0), setup.events());
+    let list = setup.immediate_list(0);
+    let other = setup.immediate_list(0);
+    let [never, done] = setup.events();
     let memory = numbers(setup, 64);
     set(kernel, 0, &memory);
     set(kernel, 1, &WILD);

@@ -15,7 +15,9 @@ fn is_numbered(memory: *mut u32, count: usize) -> bool {
 fn a_kernel_runs_between_copies_and_fills() {
     let setup = setup();
     let kernel = kernel(module(setup, scale), "scale");
-    let (from, to, back) = (numbers(setup, COUNT), numbers(setup, COUNT), numbers(setup, COUNT));
+    let from = numbers(setup, COUNT);
+    let to = numbers(setup, COUNT);
+    let back = numbers(setup, COUNT);
     for list in [setup.immediate_list(0), setup.immediate_list(1)] {
         at(back, COUNT).fill(0);
         let seven = 7_u32;
@@ -56,7 +58,8 @@ fn a_kernel_that_knows_nothing_of_groups_runs_all_items_once() {
                 launch(list, kernel, groups, size);
             }
             ok(zeCommandListHostSynchronize(list, FOREVER));
-            let (first, count) = (offset as usize, (groups * size) as usize);
+            let first = offset as usize;
+            let count = (groups * size) as usize;
             let expected = |index| if (first..first + count).contains(&index) { index as u32 + 1 } else { 0 };
             assert!(at(memory, COUNT).iter().enumerate().all(|(index, value)| *value == expected(index)), "{size}");
             ok(zeMemFree(setup.context, address(memory)));
@@ -68,7 +71,8 @@ fn a_kernel_that_knows_nothing_of_groups_runs_all_items_once() {
 fn a_closed_list_launches_each_time_it_is_executed() {
     let setup = setup();
     let (kernel, memory) = numbering(setup, COUNT);
-    let (list, queue) = (setup.regular_list(), setup.queue(0));
+    let list = setup.regular_list();
+    let queue = setup.queue(0);
     launch(list, kernel, 10, 16);
     ok(zeCommandListClose(list));
     ok(zeKernelDestroy(kernel));
@@ -89,7 +93,8 @@ fn a_closed_list_launches_each_time_it_is_executed() {
 fn a_launch_waits_for_events_and_signals_one() {
     let setup = setup();
     let (kernel, memory) = numbering(setup, COUNT);
-    let (list, [gate, done]) = (setup.immediate_list(0), setup.events());
+    let list = setup.immediate_list(0);
+    let [gate, done] = setup.events();
     ok(zeKernelSetGroupSize(kernel, 8, 1, 1));
     ok(zeCommandListAppendLaunchKernel(list, kernel, &Extent { x: 2, y: 1, z: 1 }, done, 1, &raw const gate));
     assert_eq!(zeEventQueryStatus(done), NOT_READY);
@@ -109,11 +114,14 @@ fn a_launch_waits_for_events_and_signals_one() {
 fn a_launch_with_arguments_brings_all_that_it_needs() {
     let setup = setup();
     let kernel = kernel(module(setup, scale), "scale");
-    let (from, to) = (numbers(setup, 64), numbers(setup, 64));
+    let from = numbers(setup, 64);
+    let to = numbers(setup, 64);
     at(from, 64).fill(5);
-    let (factor, list) = (2_u32, setup.immediate_list(1));
+    let factor = 2_u32;
+    let list = setup.immediate_list(1);
     let arguments: [*const c_void; 3] = [(&raw const to).cast(), (&raw const from).cast(), (&raw const factor).cast()];
-    let (groups, group) = (Extent { x: 4, y: 1, z: 1 }, Extent { x: 16, y: 1, z: 1 });
+    let groups = Extent { x: 4, y: 1, z: 1 };
+    let group = Extent { x: 16, y: 1, z: 1 };
     let append = |groups, group, next| {
         append!(zeCommandListAppendLaunchKernelWithArguments(list, kernel, groups, group, arguments.as_ptr(), next))
     };
@@ -135,7 +143,8 @@ fn a_launch_with_arguments_brings_all_that_it_needs() {
 fn a_cooperative_launch_has_one_group() {
     let setup = setup();
     let (kernel, memory) = numbering(setup, COUNT);
-    let (list, mut most) = (setup.immediate_list(1), 0);
+    let list = setup.immediate_list(1);
+    let mut most = 0;
     ok(zeKernelSuggestMaxCooperativeGroupCount(kernel, &raw mut most));
     ok(zeKernelSetGroupSize(kernel, 32, 1, 1));
     let launch = |x| append!(zeCommandListAppendLaunchCooperativeKernel(list, kernel, &Extent { x, y: 1, z: 1 }));
@@ -148,7 +157,8 @@ fn a_cooperative_launch_has_one_group() {
 fn indirect_launches_read_their_numbers_when_they_run() {
     let setup = setup();
     let (kernel, memory) = numbering(setup, COUNT);
-    let (list, [gate]) = (setup.immediate_list(0), setup.events());
+    let list = setup.immediate_list(0);
+    let [gate] = setup.events();
     let groups = numbers(setup, 16);
     ok(zeKernelSetGroupSize(kernel, 10, 1, 1));
     ok(zeCommandListAppendLaunchKernelIndirect(list, kernel, groups.cast(), null_mut(), 1, &raw const gate));
@@ -189,9 +199,11 @@ fn a_list_for_copies_takes_no_kernels() {
     let regular = setup.regular_list_of(CommandListDesc { command_queue_group_ordinal: 1, ..zeroed() });
     let immediate = setup.immediate_list_of(CommandQueueDesc { ordinal: 1, mode: 2, ..zeroed() });
     let [event] = setup.events();
-    let (groups, group) = (Extent { x: 1, y: 1, z: 1 }, Extent { x: 16, y: 1, z: 1 });
+    let groups = Extent { x: 1, y: 1, z: 1 };
+    let group = Extent { x: 16, y: 1, z: 1 };
     let arguments = [(&raw const memory).cast::<c_void>()];
-    let (kernels, count) = ([kernel], numbers(setup, 4));
+    let kernels = [kernel];
+    let count = numbers(setup, 4);
     for list in [regular, immediate] {
         let arguments = arguments.as_ptr();
         let refused = [

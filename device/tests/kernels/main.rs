@@ -65,7 +65,8 @@ fn describe(code: &[u8]) -> ModuleDesc {
 /// A module of SPIR-V. If it cannot be built, the test fails with the log.
 fn module_of(setup: Setup, code: &[u8]) -> Handle {
     let desc = describe(code);
-    let (mut module, mut log) = (null_mut(), null_mut());
+    let mut module = null_mut();
+    let mut log = null_mut();
     let result = zeModuleCreate(setup.context, setup.device, &raw const desc, &raw mut module, &raw mut log);
     assert_eq!(result, SUCCESS, "{result:#x}: {}", text_of(log));
     ok(zeModuleBuildLogDestroy(log));
@@ -115,7 +116,8 @@ fn numbers(setup: Setup, count: usize) -> *mut u32 {
 
 /// A kernel that numbers its work items in memory for `count` numbers.
 fn numbering(setup: Setup, count: usize) -> (Handle, *mut u32) {
-    let (kernel, memory) = (kernel(module(setup, spirv::number), "number"), numbers(setup, count));
+    let kernel = kernel(module(setup, spirv::number), "number");
+    let memory = numbers(setup, count);
     set(kernel, 0, &memory);
     (kernel, memory)
 }

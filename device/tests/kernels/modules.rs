@@ -52,7 +52,8 @@ fn a_kernel_tells_its_properties() {
     ok(zeKernelSuggestGroupSize(kernel, 64, 64, 64, x, y, z));
     assert_eq!(group, [8, 4, 2]);
 
-    let (mut size, mut name) = (0, [0_u8; 16]);
+    let mut size = 0;
+    let mut name = [0_u8; 16];
     ok(zeKernelGetName(kernel, &raw mut size, null_mut()));
     assert_eq!(size, 6);
     ok(zeKernelGetName(kernel, &raw mut size, name.as_mut_ptr().cast()));
@@ -63,7 +64,8 @@ fn a_kernel_tells_its_properties() {
     ok(zeKernelSetIndirectAccess(kernel, 0b101));
     ok(zeKernelGetIndirectAccess(kernel, &raw mut flags));
     assert_eq!(flags, 0b101);
-    let (mut size, mut text) = (0, [0_u8; 64]);
+    let mut size = 0;
+    let mut text = [0_u8; 64];
     ok(zeKernelGetSourceAttributes(kernel, &raw mut size, null_mut()));
     let mut place = text.as_mut_ptr().cast();
     ok(zeKernelGetSourceAttributes(kernel, &raw mut size, &raw mut place));
@@ -116,7 +118,9 @@ fn a_kernel_may_limit_its_groups() {
 
 /// `constants(out)`: `out[i] = constant 5 + constant 9`, which are 100 and 1000 unless they are specialised.
 fn constants(asm: &mut Assembler) {
-    let (types, first, second) = (asm.types, asm.constant(5, 100), asm.constant(9, 1000));
+    let types = asm.types;
+    let first = asm.constant(5, 100);
+    let second = asm.constant(9, 1000);
     asm.kernel("constants", &[types.global], |asm, given, item| {
         let value = asm.sum(first, second);
         let place = asm.place(types.global, given[0], item);
@@ -128,11 +132,15 @@ fn constants(asm: &mut Assembler) {
 fn constants_are_specialised_and_modules_do_not_share_them() {
     let setup = setup();
     let code = assembled(constants);
-    let (list, out) = (setup.immediate_list(1), numbers(setup, 1));
+    let list = setup.immediate_list(1);
+    let out = numbers(setup, 1);
     let run = |module| stored(list, kernel(module, "constants"), out, 1)[0];
     assert_eq!(run(module_of(setup, &code)), 1100);
-    let (seven, one, unknown) = (7_u32, 1_u32, 0_u8);
-    let (ids, values) = ([9, 5, 77], [&raw const seven, &raw const one, (&raw const unknown).cast()]);
+    let seven = 7_u32;
+    let one = 1_u32;
+    let unknown = 0_u8;
+    let ids = [9, 5, 77];
+    let values = [&raw const seven, &raw const one, (&raw const unknown).cast()];
     let given = ModuleConstants { count: 3, ids: ids.as_ptr(), values: values.as_ptr().cast() };
     let desc = ModuleDesc { constants: &raw const given, ..describe(&code) };
     let special = make(|module| zeModuleCreate(setup.context, setup.device, &raw const desc, module, null_mut()));
@@ -148,7 +156,8 @@ fn constants_are_specialised_and_modules_do_not_share_them() {
     let again = make(|module| zeModuleCreate(setup.context, setup.device, &raw const desc, module, null_mut()));
     assert_eq!(run(again), 8);
     for bytes in [&binary[..size - 1], &binary[8..], &code] {
-        let (desc, mut module) = (ModuleDesc { format: 1, ..describe(bytes) }, null_mut());
+        let desc = ModuleDesc { format: 1, ..describe(bytes) };
+        let mut module = null_mut();
         let result = zeModuleCreate(setup.context, setup.device, &raw const desc, &raw mut module, null_mut());
         assert_eq!(result, INVALID_NATIVE_BINARY);
     }
@@ -162,7 +171,9 @@ fn what_cannot_be_built_has_a_log() {
     asm.for_graphics();
     let code = asm.finish();
     let create = |code: &[u8], desc: &dyn Fn(ModuleDesc) -> ModuleDesc| {
-        let (desc, mut module, mut log) = (desc(describe(code)), null_mut(), null_mut());
+        let desc = desc(describe(code));
+        let mut module = null_mut();
+        let mut log = null_mut();
         let result = zeModuleCreate(setup.context, setup.device, &raw const desc, &raw mut module, &raw mut log);
         assert!(module.is_null());
         (result, if log.is_null() { String::new() } else { text_of(log) })
@@ -212,14 +223,17 @@ fn exporting(asm: &mut Assembler) -> u32 {
 #[test]
 fn modules_are_linked_at_creation_and_later() {
     let setup = setup();
-    let (list, out) = (setup.immediate_list(1), numbers(setup, 8));
+    let list = setup.immediate_list(1);
+    let out = numbers(setup, 8);
     let run = |module| {
         assert_eq!(stored(list, kernel(module, "called"), out, 8), [0, 2, 4, 6, 8, 10, 12, 14]);
     };
-    let (first, second) = (module(setup, importing), module(setup, |asm| _ = exporting(asm)));
+    let first = module(setup, importing);
+    let second = module(setup, |asm| _ = exporting(asm));
     let properties: ModuleProperties = value(|out| zeModuleGetProperties(first, out));
     assert_eq!(properties.flags, 1);
-    let (desc, mut kernel) = (KernelDesc { name: c"called".as_ptr(), ..zeroed() }, null_mut());
+    let desc = KernelDesc { name: c"called".as_ptr(), ..zeroed() };
+    let mut kernel = null_mut();
     assert_eq!(zeKernelCreate(first, &raw const desc, &raw mut kernel), INVALID_MODULE_UNLINKED);
     let mut log = null_mut();
     assert_eq!(zeModuleDynamicLink(1, &raw const first, &raw mut log), MODULE_LINK_FAILURE);
@@ -229,7 +243,8 @@ fn modules_are_linked_at_creation_and_later() {
     run(first);
 
     let codes = [assembled(importing), assembled(|asm| _ = exporting(asm))];
-    let (sizes, inputs) = (codes.each_ref().map(Vec::len), codes.each_ref().map(Vec::as_ptr));
+    let sizes = codes.each_ref().map(Vec::len);
+    let inputs = codes.each_ref().map(Vec::as_ptr);
     let program = ModuleProgramDesc {
         s_type: ModuleProgramDesc::S_TYPE,
         count: 2,
@@ -243,7 +258,10 @@ fn modules_are_linked_at_creation_and_later() {
 
 /// `count(out)`: adds 1 to the module's variable `total`, and stores it.
 fn counting(asm: &mut Assembler) {
-    let (types, one, variable, zero) = (asm.types, asm.number(1), asm.id(), asm.number(0));
+    let types = asm.types;
+    let one = asm.number(1);
+    let variable = asm.id();
+    let zero = asm.number(0);
     asm.declare(59, &[types.global, variable, 5, zero]);
     asm.linkage(variable, "total", 0);
     asm.kernel("count", &[types.global], |asm, given, item| {
@@ -258,11 +276,14 @@ fn counting(asm: &mut Assembler) {
 #[test]
 fn a_variable_has_an_address_and_belongs_to_one_module() {
     let setup = setup();
-    let (list, out) = (setup.immediate_list(1), numbers(setup, 1));
+    let list = setup.immediate_list(1);
+    let out = numbers(setup, 1);
     let run = |module| stored(list, kernel(module, "count"), out, 1)[0];
-    let (first, second) = (module(setup, counting), module(setup, counting));
+    let first = module(setup, counting);
+    let second = module(setup, counting);
     assert_eq!([run(first), run(first), run(second)], [1, 2, 1]);
-    let (mut size, mut pointer) = (0, null_mut());
+    let mut size = 0;
+    let mut pointer = null_mut();
     ok(zeModuleGetGlobalPointer(first, c"total".as_ptr(), &raw mut size, &raw mut pointer));
     assert_eq!((size, at(pointer.cast(), 1)[0]), (4, 2));
     at(pointer.cast(), 1)[0] = 40;
@@ -276,7 +297,10 @@ fn a_variable_has_an_address_and_belongs_to_one_module() {
 fn pointing(asm: &mut Assembler) {
     let twice = exporting(asm);
     let (pointer, constant) = asm.pointer_to(twice);
-    let (types, zero, one, half) = (asm.types, asm.number(0), asm.number(1), asm.id());
+    let types = asm.types;
+    let zero = asm.number(0);
+    let one = asm.number(1);
+    let half = asm.id();
     asm.declare(43, &[types.long, half, 32, 0]);
     asm.kernel("found", &[types.global], |asm, given, _| {
         let address = asm.gives(117, types.long, &[constant]);
@@ -299,7 +323,9 @@ fn pointing(asm: &mut Assembler) {
 #[test]
 fn a_function_has_the_address_that_kernels_call() {
     let setup = setup();
-    let (list, out, module) = (setup.immediate_list(1), numbers(setup, 8), module(setup, pointing));
+    let list = setup.immediate_list(1);
+    let out = numbers(setup, 8);
+    let module = module(setup, pointing);
     let mut function = null_mut();
     ok(zeModuleGetFunctionPointer(module, c"twice".as_ptr(), &raw mut function));
     let found = kernel(module, "found");

@@ -15,7 +15,8 @@ fn mutable_list(setup: Setup) -> Handle {
 
 /// The identifier of the next command.
 fn identify(list: Handle, flags: u32) -> (u32, u64) {
-    let (desc, mut id) = (MutableCommandIdDesc { flags, ..zeroed() }, 0);
+    let desc = MutableCommandIdDesc { flags, ..zeroed() };
+    let mut id = 0;
     (zeCommandListGetNextCommandIdExp(list, &raw const desc, &raw mut id), id)
 }
 
@@ -26,7 +27,8 @@ fn update<T>(list: Handle, first: &T) -> u32 {
 }
 
 fn argument<T>(command_id: u64, arg_index: u32, value: &T) -> MutableKernelArgument {
-    let (s_type, value) = (MutableKernelArgument::S_TYPE, std::ptr::from_ref(value).cast());
+    let s_type = MutableKernelArgument::S_TYPE;
+    let value = std::ptr::from_ref(value).cast();
     MutableKernelArgument { s_type, p_next: null_mut(), command_id, arg_index, arg_size: size_of::<T>(), value }
 }
 
@@ -53,7 +55,8 @@ fn the_device_says_what_can_be_changed() {
 #[test]
 fn a_launch_takes_what_it_was_changed_to() {
     let setup = setup();
-    let (queue, list) = (setup.queue(0), mutable_list(setup));
+    let queue = setup.queue(0);
+    let list = mutable_list(setup);
     let scaling = kernel(module(setup, scale), "scale");
     let [first, second, third] = [(); 3].map(|()| numbers(setup, COUNT));
     let launched = |to: *mut u32, from: *mut u32, factor: u32| {
@@ -71,7 +74,8 @@ fn a_launch_takes_what_it_was_changed_to() {
     ok(execute(queue, list));
     assert!(at(third, COUNT).iter().all(|value| *value == 4));
 
-    let (groups, ten) = (Extent { x: 4, y: 1, z: 1 }, 10_u32);
+    let groups = Extent { x: 4, y: 1, z: 1 };
+    let ten = 10_u32;
     let mut changes = [argument(ids[1], 2, &ten), argument(ids[0], 0, &third), argument(ids[1], 1, &third)];
     let mut size =
         MutableGroupSize { s_type: MutableGroupSize::S_TYPE, p_next: null_mut(), command_id: ids[1], size: [16, 1, 1] };
@@ -105,12 +109,15 @@ fn a_launch_takes_what_it_was_changed_to() {
 #[test]
 fn a_launch_runs_another_kernel_of_those_that_were_named() {
     let setup = setup();
-    let (queue, list) = (setup.queue(0), mutable_list(setup));
-    let (numbering, scaling) = (kernel(module(setup, number), "number"), kernel(module(setup, scale), "scale"));
+    let queue = setup.queue(0);
+    let list = mutable_list(setup);
+    let numbering = kernel(module(setup, number), "number");
+    let scaling = kernel(module(setup, scale), "scale");
     let other = kernel(module(setup, number), "number");
     let [memory, ones] = [(); 2].map(|()| numbers(setup, COUNT));
     at(ones, COUNT).fill(1);
-    let (desc, mut id) = (MutableCommandIdDesc { flags: KERNEL | KERNEL_ARGUMENTS, ..zeroed() }, 0);
+    let desc = MutableCommandIdDesc { flags: KERNEL | KERNEL_ARGUMENTS, ..zeroed() };
+    let mut id = 0;
     let named = [numbering, scaling];
     ok(zeCommandListGetNextCommandIdWithKernelsExp(list, &raw const desc, 2, named.as_ptr(), &raw mut id));
     set(numbering, 0, &memory);
@@ -138,7 +145,8 @@ fn a_launch_runs_another_kernel_of_those_that_were_named() {
 #[test]
 fn a_command_waits_for_other_events_and_signals_another_one() {
     let setup = setup();
-    let (queue, list) = (setup.queue(0), mutable_list(setup));
+    let queue = setup.queue(0);
+    let list = mutable_list(setup);
     let memory = numbers(setup, 16);
     let [first, second, gate, before, after] = setup.events();
     let (result, id) = identify(list, EVENTS);
@@ -171,7 +179,9 @@ fn a_command_waits_for_other_events_and_signals_another_one() {
 #[test]
 fn what_does_not_fit_is_refused_and_changes_nothing() {
     let setup = setup();
-    let (queue, list, ordinary) = (setup.queue(0), mutable_list(setup), setup.regular_list());
+    let queue = setup.queue(0);
+    let list = mutable_list(setup);
+    let ordinary = setup.regular_list();
     let numbering = kernel(module(setup, number), "number");
     let [memory, other] = [(); 2].map(|()| numbers(setup, COUNT));
     for (list, expected) in [(list, 1), (ordinary, 0), (setup.immediate_list(0), 0)] {

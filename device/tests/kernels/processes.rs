@@ -17,7 +17,8 @@ fn engine() -> (bool, usize) {
 fn a_process_without_modules_has_no_engine() {
     let setup = setup();
     alone!();
-    let (from, to) = (setup.device_memory(4096), setup.device_memory(4096));
+    let from = setup.device_memory(4096);
+    let to = setup.device_memory(4096);
     let list = setup.immediate_list(0);
     copy(list, to, from, 4096);
     ok(zeCommandListHostSynchronize(list, FOREVER));
@@ -100,7 +101,8 @@ void *clCreateProgramWithIL(void *context, const void *code, size_t length, int 
 /// Compiles [`COUNTER`] for the engine that the tests use.
 fn counter() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (source, library) = (folder.join("counter.c"), folder.join("libcounter.so"));
+    let source = folder.join("counter.c");
+    let library = folder.join("libcounter.so");
     std::fs::write(&source, COUNTER).unwrap();
     let engine = PathBuf::from(std::env::var_os("ZE_SOFT_ENGINE").unwrap());
     let mut compiler = Command::new("cc");
@@ -126,8 +128,10 @@ fn programs() -> i32 {
 fn the_same_module_is_compiled_once() {
     let setup = setup();
     alone!(&[("ZE_SOFT_ENGINE", counter().to_str().unwrap())]);
-    let (code, other) = (assembled(number), assembled(increment));
-    let (list, out) = (setup.immediate_list(1), numbers(setup, 8));
+    let code = assembled(number);
+    let other = assembled(increment);
+    let list = setup.immediate_list(1);
+    let out = numbers(setup, 8);
     let runs = |module| {
         let kernel = kernel(module, "number");
         assert_eq!(stored(list, kernel, out, 8), [0, 1, 2, 3, 4, 5, 6, 7]);

@@ -153,7 +153,8 @@ impl Assembler {
 
     /// A function with parameters of these types. Returns its id; `body` gets the parameters.
     pub(crate) fn function(&mut self, result: u32, parameters: &[u32], body: impl FnOnce(&mut Self, &[u32])) -> u32 {
-        let (kind, id) = (self.id(), self.id());
+        let kind = self.id();
+        let id = self.id();
         let operands: Vec<u32> = [kind, result].iter().chain(parameters).copied().collect();
         self.declare(33, &operands);
         self.last_function_type = kind;
@@ -190,7 +191,8 @@ impl Assembler {
         self.capability(5604); // IndirectReferencesINTEL
         self.extension("SPV_INTEL_function_pointers");
         self.decorate(&[function, 5602]); // ReferencedIndirectlyINTEL
-        let (kind, id) = (self.id(), self.id());
+        let kind = self.id();
+        let id = self.id();
         self.declare(32, &[kind, 5605, self.last_function_type]); // CodeSectionINTEL
         self.declare(5600, &[kind, id, function]); // OpConstantFunctionPointerINTEL
         (kind, id)
@@ -276,7 +278,8 @@ impl Assembler {
 
 /// `scale(out, in, factor)`: `out[i] = in[i] * factor + 1`.
 pub(crate) fn scale(asm: &mut Assembler) {
-    let (types, one) = (asm.types, asm.number(1));
+    let types = asm.types;
+    let one = asm.number(1);
     asm.kernel("scale", &[types.global, types.global, types.uint], |asm, given, item| {
         let from = asm.place(types.global, given[1], item);
         let value = asm.load(from);
@@ -299,7 +302,8 @@ pub(crate) fn number(asm: &mut Assembler) {
 
 /// `increment(out)`: `out[i] += 1`.
 pub(crate) fn increment(asm: &mut Assembler) {
-    let (types, one) = (asm.types, asm.number(1));
+    let types = asm.types;
+    let one = asm.number(1);
     asm.kernel("increment", &[types.global], |asm, given, item| {
         let place = asm.place(types.global, given[0], item);
         let value = asm.load(place);

@@ -420,7 +420,8 @@ pub(crate) fn share_files(setup: Setup) {
 /// The beginning and the size of the memory around an address.
 #[track_caller]
 pub(crate) fn range(setup: Setup, inside: *const c_void) -> (*mut c_void, usize) {
-    let (mut base, mut size) = (null_mut(), 0);
+    let mut base = null_mut();
+    let mut size = 0;
     ok(zeMemGetAddressRange(setup.context, inside, &raw mut base, &raw mut size));
     (base, size)
 }
@@ -474,7 +475,8 @@ pub(crate) fn mappings() -> usize {
 
 /// The time of the device, in nanoseconds. All processes share the clock.
 pub(crate) fn now(setup: Setup) -> u64 {
-    let (mut host, mut own) = (0, 0);
+    let mut host = 0;
+    let mut own = 0;
     ok(zeDeviceGetGlobalTimestamps(setup.device, &raw mut host, &raw mut own));
     own
 }

@@ -188,7 +188,8 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
         let mut description = [magic, 2 * page, 2 * page - 7, 2, 0];
         for _ in 0..2 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let (word, change) = ((state >> 33) as usize % 5, state >> 59);
+            let word = (state >> 33) as usize % 5;
+            let change = state >> 59;
             description[word] = match change % 4 {
                 0 => description[word].wrapping_add(change),
                 1 => description[word] ^ 1 << (state >> 40 & 63),
@@ -230,7 +231,8 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
 /// The result of an allocation of each kind that imports a descriptor.
 fn import(setup: Setup, kind: u32, number: i32, flags: u32, size: usize, alignment: usize) -> (u32, *mut c_void) {
     let next = ExternalMemoryImportFd { s_type: ExternalMemoryImportFd::S_TYPE, flags, fd: number, ..zeroed() };
-    let (p_next, mut out) = ((&raw const next).cast_mut().cast(), null_mut());
+    let p_next = (&raw const next).cast_mut().cast();
+    let mut out = null_mut();
     let result = allocate_with(setup, kind, p_next, size, alignment, &raw mut out);
     (result, out)
 }
@@ -286,7 +288,8 @@ fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
 fn only_exported_memory_is_imported() {
     alone!();
     let setup = Setup::new();
-    let (memory, ordinary) = (setup.device_memory(5000), File::open("/proc/self/exe").unwrap());
+    let memory = setup.device_memory(5000);
+    let ordinary = File::open("/proc/self/exe").unwrap();
     let number = query(setup, memory, 2).2;
     let before = (open_descriptors(), mappings());
     for kind in 1..=3 {
@@ -323,7 +326,8 @@ fn the_handles_of_all_tiles_are_one() {
     type Open = extern "C" fn(Handle, Handle, u32, *const IpcHandle, u32, *mut *mut c_void) -> u32;
     // SAFETY: the signatures are those of Intel's zex_memory.h.
     let (get_all, open_all) = unsafe {
-        let (get, open) = (extension(c"zexMemGetIpcHandles"), extension(c"zexMemOpenIpcHandles"));
+        let get = extension(c"zexMemGetIpcHandles");
+        let open = extension(c"zexMemOpenIpcHandles");
         (std::mem::transmute::<*const c_void, Get>(get), std::mem::transmute::<*const c_void, Open>(open))
     };
     let setup = Setup::new();

@@ -79,7 +79,8 @@ fn the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens(
 #[test]
 fn any_memory_with_a_file_of_its_own_is_exported() {
     let setup = Setup::new();
-    let (plain, own) = (setup.device_memory(SIZE), exportable(setup));
+    let plain = setup.device_memory(SIZE);
+    let own = exportable(setup);
     for memory in [plain, own] {
         let handle = get(setup, memory);
         let (result, number) = descriptor_of(setup, handle);
@@ -102,7 +103,8 @@ fn any_memory_with_a_file_of_its_own_is_exported() {
 fn invalid_handles_and_descriptors_are_refused() {
     let setup = Setup::new();
     let memory = exportable(setup);
-    let (handle, (_, number)) = (get(setup, memory), exported(setup, memory, 1));
+    let handle = get(setup, memory);
+    let (_, number) = exported(setup, memory, 1);
     for data in [[0; 64], [0xff; 64]] {
         assert_eq!(descriptor_of(setup, IpcHandle { data }), (OUT_OF_HOST_MEMORY, u64::MAX));
     }

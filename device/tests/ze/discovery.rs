@@ -135,7 +135,8 @@ fn memory_of_the_system_is_offered_on_demand() {
     }
     assert_eq!(capabilities(), (0b1111, 0b1111));
     let setup = Setup::new();
-    let (mut to, from) = (vec![0_u8; 5000], vec![7_u8; 5000]);
+    let mut to = vec![0_u8; 5000];
+    let from = vec![7_u8; 5000];
     let list = setup.immediate_list(1);
     copy(list, to.as_mut_ptr().cast(), from.as_ptr().cast(), 5000);
     assert_eq!(to, from);
@@ -144,7 +145,9 @@ fn memory_of_the_system_is_offered_on_demand() {
 #[test]
 fn host_and_device_share_a_clock() {
     let device = devices()[0];
-    let (mut host, mut own, mut later) = (0, 0, 0);
+    let mut host = 0;
+    let mut own = 0;
+    let mut later = 0;
     ok(zeDeviceGetGlobalTimestamps(device, &raw mut host, &raw mut own));
     ok(zeDeviceGetGlobalTimestamps(device, &raw mut host, &raw mut later));
     assert!(own > 0 && later >= own);
@@ -237,7 +240,8 @@ fn without_an_engine_a_module_is_refused_and_one_line_says_what_to_install() {
     if role().is_some() {
         let setup = Setup::new();
         for _ in 0..3 {
-            let (desc, mut module) = (zeroed(), null_mut());
+            let desc = zeroed();
+            let mut module = null_mut();
             let result = zeModuleCreate(setup.context, setup.device, &raw const desc, &raw mut module, null_mut());
             assert_eq!((result, module), (UNSUPPORTED_FEATURE, null_mut()));
         }
@@ -264,7 +268,8 @@ fn the_default_context_is_a_context() {
 #[test]
 fn each_device_is_a_fabric_vertex_without_edges() {
     alone!(&[("ZE_SOFT_DEVICES", "2")]);
-    let (driver, devices) = (driver(), devices());
+    let driver = driver();
+    let devices = devices();
     let mut vertices: [Handle; 2] = all(|count, out| zeFabricVertexGetExp(driver, count, out)).try_into().unwrap();
     let mut count = 2;
     for (index, (device, vertex)) in devices.iter().zip(vertices).enumerate() {

@@ -16,7 +16,8 @@ fn append_copy(list: Handle, to: *mut c_void, from: *const c_void, size: usize, 
 fn an_engine_executes_in_the_order_of_submission_over_queues_and_lists() {
     let setup = Setup::new();
     let memory: [_; 4] = std::array::from_fn(|_| setup.device_memory(LARGE));
-    let (queue, regular) = (setup.queue(2), setup.regular_list());
+    let queue = setup.queue(2);
+    let regular = setup.regular_list();
     append_copy(regular, memory[1], memory[0], LARGE, null_mut());
     ok(zeCommandListClose(regular));
     let lists = [setup.immediate_list(2), setup.immediate_list(2)];
@@ -37,13 +38,17 @@ fn an_engine_executes_in_the_order_of_submission_over_queues_and_lists() {
 fn an_event_is_reset_signalled_and_waited_for_in_the_order_of_submission() {
     let setup = Setup::new();
     let [event] = setup.events();
-    let (queue, resetting) = (setup.queue(2), setup.regular_list());
+    let queue = setup.queue(2);
+    let resetting = setup.regular_list();
     let size = 1 << 20;
-    let (source, target, seen) = (setup.device_memory(size), setup.device_memory(size), setup.device_memory(size));
+    let source = setup.device_memory(size);
+    let target = setup.device_memory(size);
+    let seen = setup.device_memory(size);
     ok(append!(zeCommandListAppendMemoryFill(resetting, seen, [0_u8].as_ptr().cast(), 1, size)));
     ok(zeCommandListAppendEventReset(resetting, event));
     ok(zeCommandListClose(resetting));
-    let (signalling, waiting) = (setup.immediate_list(2), setup.immediate_list(2));
+    let signalling = setup.immediate_list(2);
+    let waiting = setup.immediate_list(2);
     for round in 0..ROUNDS {
         bytes(source, size).fill(round as u8 | 1);
         ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const resetting, null_mut()));
@@ -78,7 +83,8 @@ fn a_list_that_waits_holds_up_no_other_one() {
 fn what_was_not_waited_for_is_unfinished_with_a_delay() {
     alone!(&[("ZE_SOFT_DELAY", "2s")]);
     let (setup, list) = Setup::with_list(2);
-    let (to, from) = (setup.device_memory(64), setup.device_memory(64));
+    let to = setup.device_memory(64);
+    let from = setup.device_memory(64);
     bytes(from, 64).fill(1);
     let started = std::time::Instant::now();
     let [event, other] = setup.events();
@@ -100,7 +106,8 @@ fn what_was_not_waited_for_is_unfinished_with_a_delay() {
 fn a_copy_begins_when_something_waits_for_what_is_behind_it() {
     alone!(&[("ZE_SOFT_DELAY", "until-wait")]);
     let (setup, list) = Setup::with_list(2);
-    let (to, from) = (setup.device_memory(64), setup.device_memory(64));
+    let to = setup.device_memory(64);
+    let from = setup.device_memory(64);
     let [copied, behind] = setup.events();
     let mut awaited = 0;
     for round in 1..=10 {
@@ -149,7 +156,8 @@ fn what_has_a_higher_priority_goes_first() {
 fn a_wait_is_for_the_signal_after_a_reset_that_was_submitted_before() {
     let setup = Setup::new();
     let [gate, event, done] = setup.events();
-    let (first, second) = (setup.immediate_list(2), setup.immediate_list(2));
+    let first = setup.immediate_list(2);
+    let second = setup.immediate_list(2);
     ok(zeEventHostSignal(event));
     ok(zeCommandListAppendWaitOnEvents(first, 1, &raw const gate));
     ok(zeCommandListAppendEventReset(first, event));
@@ -179,7 +187,8 @@ fn an_engine_for_copies_and_one_for_all_are_ordered_by_events() {
     let [there, back] = setup.events();
     let size = 1 << 20;
     let memory: [_; 3] = std::array::from_fn(|_| setup.device_memory(size));
-    let (copies, all) = (setup.immediate_list_of(for_copies()), setup.immediate_list(2));
+    let copies = setup.immediate_list_of(for_copies());
+    let all = setup.immediate_list(2);
     ok(zeEventHostSignal(back));
     for round in 0..ROUNDS {
         let value = [round as u8 | 1];
@@ -209,7 +218,8 @@ fn a_group_for_copies_takes_no_large_patterns_and_no_lists_of_the_other_group() 
     let memory = setup.device_memory(64);
     let pattern = [7_u8; 64];
     let [event] = setup.events();
-    let (queue, regular) = (setup.queue_of(for_copies()), setup.regular_list_of(FOR_COPIES));
+    let queue = setup.queue_of(for_copies());
+    let regular = setup.regular_list_of(FOR_COPIES);
     let immediate = setup.immediate_list_of(for_copies());
     let fill =
         |list, size| zeCommandListAppendMemoryFill(list, memory, pattern.as_ptr().cast(), size, 64, event, 0, null());

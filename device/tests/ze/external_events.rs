@@ -53,7 +53,8 @@ fn made((result, event): (u32, Handle)) -> Handle {
 #[test]
 fn the_application_completes_an_event_by_a_value_in_its_memory() {
     let setup = Setup::new();
-    let (device, host) = (word(setup), word(setup));
+    let device = word(setup);
+    let host = word(setup);
     let event = made(create(setup, IMMEDIATE_AND_VISIBLE, &sync(address(device), address(host), 5)));
     let [done] = setup.events();
     let list = setup.immediate_list(2);
@@ -67,7 +68,8 @@ fn the_application_completes_an_event_by_a_value_in_its_memory() {
     host.store(6, Ordering::Release);
     ok(zeEventHostSynchronize(event, FOREVER));
     assert_eq!(zeEventQueryStatus(done), NOT_READY);
-    let (mut value, mut at) = (0, 0);
+    let mut value = 0;
+    let mut at = 0;
     ok(zeEventCounterBasedGetDeviceAddress(event, &raw mut value, &raw mut at));
     assert_eq!((value, at), (5, address(device) as u64));
     // A command of another list writes the value, as a kernel or another process could.
@@ -107,7 +109,8 @@ fn a_signal_of_a_list_replaces_the_memory() {
     ok(zeEventHostSignal(gate));
     ok(zeEventHostSynchronize(event, FOREVER));
     assert!(started(event) > 0);
-    let (mut value, mut at) = (0, 0);
+    let mut value = 0;
+    let mut at = 0;
     assert_eq!(zeEventCounterBasedGetDeviceAddress(event, &raw mut value, &raw mut at), UNSUPPORTED_FEATURE);
     assert_eq!(device.load(Ordering::Acquire), 1);
     ok(zeEventDestroy(event));
@@ -143,7 +146,8 @@ fn signals_of_several_lists_are_added_up() {
 #[test]
 fn memory_of_others_and_two_descriptions_are_refused() {
     let setup = Setup::new();
-    let (device, mut mine) = (word(setup), 0_u64);
+    let device = word(setup);
+    let mut mine = 0_u64;
     let mut one = sync(address(device), null_mut(), 1);
     let mut both = aggregate(address(device), 1, 1);
     both.p_next = (&raw mut one).cast();
@@ -166,7 +170,8 @@ fn the_device_says_what_its_events_can() {
     let mut events = DeviceEventProperties { s_type: DeviceEventProperties::S_TYPE, ..zeroed() };
     let mut properties = DeviceProperties { p_next: (&raw mut events).cast(), ..zeroed() };
     ok(zeDeviceGetProperties(device, &raw mut properties));
-    let (mut largest, mut increment) = (0, 0);
+    let mut largest = 0;
+    let mut increment = 0;
     ok(zeDeviceGetCounterBasedEventMaxValue(device, &raw mut largest));
     ok(zeDeviceGetAggregatedCopyOffloadIncrementValue(device, &raw mut increment));
     assert_eq!((events.flags, largest, increment), (0b111, u64::MAX, 1));

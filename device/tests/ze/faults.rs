@@ -22,7 +22,8 @@ fn other_functions_work_as_before() {
     let setup = Setup::new();
     let [from, to] = [setup.device_memory(4096), setup.device_memory(4096)];
     bytes(from, 4096).fill(3);
-    let (list, [done]) = (setup.immediate_list(2), setup.events());
+    let list = setup.immediate_list(2);
+    let [done] = setup.events();
     ok(zeCommandListAppendMemoryCopy(list, to, from, 4096, done, 0, null()));
     ok(zeEventHostSynchronize(done, FOREVER));
     assert!(bytes(to, 4096).iter().all(|byte| *byte == 3));

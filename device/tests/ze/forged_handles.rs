@@ -64,7 +64,8 @@ fn produce(setup: Setup) -> [Bytes; 4] {
 
 /// Opens bytes as each type of handle, closes what was opened, and returns how many opens succeeded.
 fn try_all(setup: Setup, data: Bytes) -> usize {
-    let (mut opened, mut out) = (0, null_mut());
+    let mut opened = 0;
+    let mut out = null_mut();
     if zeMemOpenIpcHandle(setup.context, setup.device, IpcHandle { data }, 0, &raw mut out) == SUCCESS {
         assert_eq!(bytes(out, 1)[0], 0, "memory of another process");
         ok(zeMemCloseIpcHandle(setup.context, out));
@@ -86,7 +87,8 @@ fn try_all(setup: Setup, data: Bytes) -> usize {
 fn forged_handles_affect_neither_process() {
     match role().as_deref() {
         Some("producer") => {
-            let (setup, pipe) = (Setup::new(), Pipe::open());
+            let setup = Setup::new();
+            let pipe = Pipe::open();
             share_files(setup);
             for handle in produce(setup) {
                 pipe.send(&handle);
@@ -107,7 +109,8 @@ fn forged_handles_affect_neither_process() {
                 assert_eq!((same, try_all(setup, same)), (*handle, 1));
             }
             let counts = || (open_descriptors(), mappings());
-            let (before, mut random) = (counts(), Random(1));
+            let before = counts();
+            let mut random = Random(1);
             for round in 0..50_000 {
                 let forged = random.forge(handles[round % handles.len()]);
                 assert!(try_all(setup, forged) <= 1);

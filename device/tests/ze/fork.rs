@@ -56,7 +56,8 @@ fn a_child_of_a_process_that_did_not_use_the_device_can_use_it() {
     let code = forked(|| {
         let setup = Setup::new();
         let list = setup.immediate_list(2);
-        let (to, from) = (setup.device_memory(100), setup.device_memory(100));
+        let to = setup.device_memory(100);
+        let from = setup.device_memory(100);
         bytes(from, 100).fill(5);
         copy(list, to, from, 100);
         ok(zeCommandListHostSynchronize(list, FOREVER));

@@ -10,7 +10,8 @@ use crate::graphs::{SIZE, begin, end, execute, fill, instantiate, wait_for};
 fn a_drawing_shows_commands_and_their_order() {
     let setup = Setup::new();
     let [list, child] = std::array::from_fn(|_| setup.immediate_list(2));
-    let (memory, [fork, join]) = (setup.device_memory(SIZE), setup.events());
+    let memory = setup.device_memory(SIZE);
+    let [fork, join] = setup.events();
     let graph = make(|graph| zeGraphCreateExt(setup.context, null(), graph));
     let path = std::env::temp_dir().join(format!("urscope-graph-{}.dot", std::process::id()));
     let name = CString::new(path.to_str().unwrap()).unwrap();
@@ -25,7 +26,8 @@ fn a_drawing_shows_commands_and_their_order() {
     ok(zeCommandListAppendBarrier(child, join, 1, &raw const fork));
     ok(wait_for(list, join));
     end(list);
-    let (detailed, simple) = (dump(0).unwrap(), dump(1).unwrap());
+    let detailed = dump(0).unwrap();
+    let simple = dump(1).unwrap();
     let edges = ["command_0 -> command_1;", "command_0 -> command_2;", "command_1 -> command_2;"];
     for text in [&detailed, &simple] {
         assert!(edges.iter().all(|edge| text.contains(edge)), "{text}");

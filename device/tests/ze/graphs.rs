@@ -46,8 +46,10 @@ fn is_all(memory: *const c_void, value: u8) -> bool {
 #[test]
 fn a_capture_runs_nothing_and_its_graph_runs_each_time_it_is_appended() {
     let setup = Setup::new();
-    let (list, other) = (setup.immediate_list(2), setup.immediate_list(2));
-    let (from, to) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let list = setup.immediate_list(2);
+    let other = setup.immediate_list(2);
+    let from = setup.device_memory(SIZE);
+    let to = setup.device_memory(SIZE);
     let [flag] = setup.events();
     assert_eq!(zeCommandListIsGraphCaptureEnabledExt(list), QUERY_FALSE);
     begin(list);
@@ -75,7 +77,8 @@ fn a_capture_runs_nothing_and_its_graph_runs_each_time_it_is_appended() {
         ok(zeEventHostReset(flag));
     }
     // An execution waits for events before its first command, and signals after its last.
-    let (gate, done) = (setup.events::<1>()[0], setup.counter_event());
+    let gate = setup.events::<1>()[0];
+    let done = setup.counter_event();
     bytes(from, SIZE).fill(9);
     ok(zeCommandListAppendGraphExt(list, executable, null(), done, 1, &raw const gate));
     assert_eq!(zeEventHostSynchronize(done, nanoseconds(Duration::from_millis(20))), NOT_READY);
@@ -93,7 +96,8 @@ fn a_capture_runs_nothing_and_its_graph_runs_each_time_it_is_appended() {
 fn a_list_that_waits_for_a_recorded_event_takes_part_until_the_end() {
     let setup = Setup::new();
     for counters in [false, true] {
-        let (parent, child) = (setup.immediate_list(2), setup.immediate_list(2));
+        let parent = setup.immediate_list(2);
+        let child = setup.immediate_list(2);
         let [fork, join] = if counters { [setup.counter_event(), setup.counter_event()] } else { setup.events() };
         let memory: [_; 4] = std::array::from_fn(|_| setup.device_memory(SIZE));
         let [input, first, second, third] = memory;
@@ -125,7 +129,8 @@ fn every_fork_must_be_joined_by_its_parent_after_its_last_work() {
     let memory = setup.device_memory(SIZE);
     let lists = || [setup.immediate_list(2), setup.immediate_list(2), setup.immediate_list(2)];
     let ends = |case: &dyn Fn([Handle; 3], [Handle; 4])| {
-        let (lists, events) = (lists(), std::array::from_fn(|_| setup.counter_event()));
+        let lists = lists();
+        let events = std::array::from_fn(|_| setup.counter_event());
         begin(lists[0]);
         ok(zeCommandListAppendSignalEvent(lists[0], events[0]));
         ok(wait_for(lists[1], events[0]));
@@ -208,10 +213,13 @@ fn waits_of_the_host_are_refused_while_a_capture_lasts() {
 fn events_of_a_capture_are_refused_elsewhere() {
     let setup = Setup::new();
     let [list, second, other] = std::array::from_fn(|_| setup.immediate_list(2));
-    let (synchronous, regular) = (setup.immediate_list(1), setup.regular_list());
+    let synchronous = setup.immediate_list(1);
+    let regular = setup.regular_list();
     let [flag] = setup.events();
-    let (counter, external) = (setup.counter_event(), setup.counter_event_with(0b111 | EXTERNAL));
-    let (of_second, memory) = (setup.counter_event(), setup.device_memory(SIZE));
+    let counter = setup.counter_event();
+    let external = setup.counter_event_with(0b111 | EXTERNAL);
+    let of_second = setup.counter_event();
+    let memory = setup.device_memory(SIZE);
     begin(list);
     begin(second);
     for event in [flag, counter, external] {
@@ -242,7 +250,9 @@ fn events_of_a_capture_are_refused_elsewhere() {
 fn captures_and_graphs_are_refused_at_the_wrong_time() {
     let setup = Setup::new();
     let [list, child] = std::array::from_fn(|_| setup.immediate_list(2));
-    let (synchronous, regular, event) = (setup.immediate_list(1), setup.regular_list(), setup.counter_event());
+    let synchronous = setup.immediate_list(1);
+    let regular = setup.regular_list();
+    let event = setup.counter_event();
     let graph = make(|graph| zeGraphCreateExt(setup.context, null(), graph));
     let mut out = null_mut();
     for wrong in [synchronous, regular] {
@@ -321,8 +331,12 @@ fn a_capture_ends_with_its_graph_and_with_its_first_list() {
 fn counters_of_a_graph_are_other_ones_in_each_copy() {
     let setup = Setup::new();
     let [list, child, busy] = std::array::from_fn(|_| setup.immediate_list(2));
-    let (input, middle, output) = (setup.device_memory(SIZE), setup.device_memory(SIZE), setup.device_memory(SIZE));
-    let (fork, join, older) = (setup.counter_event(), setup.counter_event(), setup.counter_event());
+    let input = setup.device_memory(SIZE);
+    let middle = setup.device_memory(SIZE);
+    let output = setup.device_memory(SIZE);
+    let fork = setup.counter_event();
+    let join = setup.counter_event();
+    let older = setup.counter_event();
     ok(zeCommandListAppendSignalEvent(busy, older));
     begin(list);
     ok(copy_after(list, middle, input, fork, &[older]));
@@ -350,8 +364,10 @@ fn an_external_counter_is_seen_outside() {
     let [list, outside] = std::array::from_fn(|_| setup.immediate_list(2));
     // Also one that is shared with other processes.
     for flags in [0b111 | EXTERNAL, 0b1111 | EXTERNAL] {
-        let (before, after) = (setup.counter_event_with(flags), setup.counter_event_with(flags));
-        let (from, to) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+        let before = setup.counter_event_with(flags);
+        let after = setup.counter_event_with(flags);
+        let from = setup.device_memory(SIZE);
+        let to = setup.device_memory(SIZE);
         begin(list);
         ok(copy_after(list, to, from, after, &[before]));
         let executable = instantiate(end(list));
@@ -373,12 +389,14 @@ fn executions_of_the_same_graph_follow_one_another() {
     // The lists have engines of their own.
     let [first, second] = [0, 1].map(|index| setup.immediate_list_of(CommandQueueDesc { index, mode: 2, ..zeroed() }));
     let [gate] = setup.events();
-    let (from, to) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let from = setup.device_memory(SIZE);
+    let to = setup.device_memory(SIZE);
     begin(first);
     ok(copy_after(first, to, from, null_mut(), &[]));
     let graph = end(first);
     let [executable, other] = [instantiate(graph), instantiate(graph)];
-    let (one, two) = (setup.counter_event(), setup.counter_event());
+    let one = setup.counter_event();
+    let two = setup.counter_event();
     ok(zeCommandListAppendGraphExt(first, executable, null(), one, 1, &raw const gate));
     // Another copy need not wait.
     execute(second, other);
@@ -392,7 +410,8 @@ fn executions_of_the_same_graph_follow_one_another() {
 #[test]
 fn lists_and_graphs_are_recorded_in_graphs() {
     let setup = Setup::new();
-    let (list, regular) = (setup.immediate_list(2), setup.regular_list());
+    let list = setup.immediate_list(2);
+    let regular = setup.regular_list();
     let memory: [_; 4] = std::array::from_fn(|_| setup.device_memory(SIZE));
     ok(copy_after(regular, memory[1], memory[0], null_mut(), &[]));
     ok(zeCommandListClose(regular));

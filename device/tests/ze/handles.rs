@@ -114,7 +114,8 @@ fn events_at_one_index_of_a_pool_share_their_state() {
     assert_eq!(create(2, &raw mut out), INVALID_ARGUMENT);
     let first = make(|out| create(1, out));
     ok(zeEventHostSignal(first));
-    let (second, other) = (make(|out| create(1, out)), make(|out| create(0, out)));
+    let second = make(|out| create(1, out));
+    let other = make(|out| create(0, out));
     assert_eq!(zeEventQueryStatus(first), NOT_READY, "a new event resets the state");
     ok(zeEventHostSignal(second));
     assert_eq!((zeEventQueryStatus(first), zeEventQueryStatus(other)), (SUCCESS, NOT_READY));

@@ -42,7 +42,8 @@ pub(crate) fn refused(setup: Setup, handle: IpcHandle) -> u32 {
 /// A producer that exports one allocation of `SIZE` bytes filled with 1, and executes commands: `f` frees, `p` puts,
 /// any other letter returns the first byte.
 fn produce() {
-    let (setup, pipe) = (Setup::new(), Pipe::open());
+    let setup = Setup::new();
+    let pipe = Pipe::open();
     let memory = setup.device_memory(SIZE);
     bytes(memory, SIZE).fill(1);
     let handle = get(setup, memory);
@@ -153,7 +154,8 @@ fn memory_that_its_producer_frees_stays_valid_where_it_is_open() {
 fn a_freed_range_is_not_reused_while_another_process_has_it_open() {
     alone!();
     if role().as_deref() == Some("consumer") {
-        let (setup, pipe) = (Setup::new(), Pipe::open());
+        let setup = Setup::new();
+        let pipe = Pipe::open();
         let handle = IpcHandle { data: pipe.receive() };
         let memory = open(setup, handle);
         pipe.send(b"o");
@@ -188,7 +190,8 @@ fn a_freed_range_is_not_reused_while_another_process_has_it_open() {
 fn after_the_last_put_a_handle_opens_nothing() {
     let setup = Setup::new();
     let memory = setup.device_memory(SIZE);
-    let (first, second) = (get(setup, memory), get(setup, memory));
+    let first = get(setup, memory);
+    let second = get(setup, memory);
     assert_eq!(first.data, second.data);
     ok(zeMemPutIpcHandle(setup.context, first));
     let opened = open(setup, second);
@@ -210,7 +213,8 @@ fn every_open_returns_another_address_in_the_producer_too() {
     let memory = setup.device_memory(SIZE);
     let inside = (memory as usize + 100) as *const c_void;
     let handle = get(setup, inside);
-    let (one, two) = (open(setup, handle), open(setup, handle));
+    let one = open(setup, handle);
+    let two = open(setup, handle);
     assert!(one != two && one != memory && two != memory);
     bytes(memory, SIZE)[0] = 3;
     assert_eq!((bytes(one, 1)[0], bytes(two, 1)[0]), (3, 3));
@@ -280,7 +284,8 @@ fn a_producer_that_must_not_be_traced_is_an_error() {
             produce();
         }
         Some(_) => {
-            let (setup, pipe) = (Setup::new(), Pipe::open());
+            let setup = Setup::new();
+            let pipe = Pipe::open();
             let nobody = 65_534;
             // SAFETY: plain numbers. Root loses the permission to trace other processes; any other user is unaffected.
             unsafe { libc::setuid(nobody) };
@@ -303,7 +308,8 @@ fn a_producer_that_must_not_be_traced_is_an_error() {
 fn a_consumer_that_dies_does_no_harm() {
     alone!();
     if role().as_deref() == Some("consumer") {
-        let (setup, pipe) = (Setup::new(), Pipe::open());
+        let setup = Setup::new();
+        let pipe = Pipe::open();
         open(setup, IpcHandle { data: pipe.receive() });
         pipe.send(b"o");
         pipe.receive::<1>();

@@ -25,7 +25,8 @@ fn numbered(memory: &mut [u8]) {
 fn an_append_returns_before_the_work_and_the_event_is_signalled_after_it() {
     let (setup, list) = Setup::with_list(2);
     let [done] = setup.events();
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     numbered(bytes(from, SIZE));
     let gate = gated(setup, list);
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
@@ -44,7 +45,8 @@ fn an_append_returns_before_the_work_and_the_event_is_signalled_after_it() {
 #[test]
 fn a_synchronous_list_returns_after_the_work() {
     let (setup, list) = Setup::with_list(1);
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     numbered(bytes(from, SIZE));
     copy(list, to, from, SIZE);
     assert_eq!(bytes(to, SIZE), bytes(from, SIZE));
@@ -102,7 +104,8 @@ fn a_fill_pattern_may_change_once_the_append_has_returned() {
 #[test]
 fn a_region_is_copied_row_by_row() {
     let (setup, list) = Setup::with_list(1);
-    let (to, from) = (setup.device_memory(4096), setup.device_memory(4096));
+    let to = setup.device_memory(4096);
+    let from = setup.device_memory(4096);
     numbered(bytes(from, 4096));
     let from_region = CopyRegion { origin_x: 3, origin_y: 2, origin_z: 1, width: 5, height: 4, depth: 2 };
     let to_region = CopyRegion { origin_x: 1, origin_y: 0, origin_z: 0, width: 5, height: 4, depth: 2 };
@@ -120,7 +123,8 @@ fn a_region_is_copied_row_by_row() {
     let mut expected = vec![0; 4096];
     for z in 0..2 {
         for y in 0..4 {
-            let (target, source) = (z * 64 + y * 16 + 1, (z + 1) * 512 + (y + 2) * 32 + 3);
+            let target = z * 64 + y * 16 + 1;
+            let source = (z + 1) * 512 + (y + 2) * 32 + 3;
             expected[target..target + 5].copy_from_slice(&bytes(from, 4096)[source..source + 5]);
         }
     }
@@ -157,7 +161,8 @@ fn lists_wait_for_each_others_events_whatever_the_order_of_appends() {
 fn a_barrier_waits_for_everything_before_it() {
     let (setup, list) = Setup::with_list(2);
     let [done] = setup.events();
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     let gate = gated(setup, list);
     copy(list, to, from, SIZE);
     ok(zeCommandListAppendBarrier(list, done, 0, null()));
@@ -169,10 +174,12 @@ fn a_barrier_waits_for_everything_before_it() {
 #[test]
 fn a_regular_list_runs_each_time_a_queue_executes_it() {
     let setup = Setup::new();
-    let (queue, list) = (setup.queue(2), setup.regular_list());
+    let queue = setup.queue(2);
+    let list = setup.regular_list();
     let [done] = setup.events();
     let fence = make(|fence| zeFenceCreate(queue, &zeroed(), fence));
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
     assert_eq!(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence), INVALID_ARGUMENT);
     ok(zeCommandListClose(list));
@@ -202,7 +209,8 @@ fn a_regular_list_runs_each_time_a_queue_executes_it() {
 #[test]
 fn a_wait_for_a_blocked_queue_times_out() {
     let setup = Setup::new();
-    let (queue, list) = (setup.queue(0), setup.regular_list());
+    let queue = setup.queue(0);
+    let list = setup.regular_list();
     let gate = gated(setup, list);
     ok(zeCommandListClose(list));
     let fence = make(|fence| zeFenceCreate(queue, &zeroed(), fence));
@@ -217,9 +225,11 @@ fn a_wait_for_a_blocked_queue_times_out() {
 #[test]
 fn immediate_lists_execute_regular_ones_too() {
     let setup = Setup::new();
-    let (immediate, regular) = (setup.immediate_list(2), setup.regular_list());
+    let immediate = setup.immediate_list(2);
+    let regular = setup.regular_list();
     let [gate, done] = setup.events();
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     numbered(bytes(from, SIZE));
     copy(regular, to, from, SIZE);
     ok(zeCommandListClose(regular));
@@ -247,7 +257,8 @@ fn events_are_reset_by_the_host_and_by_lists() {
 #[test]
 fn a_wait_for_a_counter_based_event_is_for_the_last_signal() {
     let setup = Setup::new();
-    let (list, other) = (setup.immediate_list(2), setup.immediate_list(2));
+    let list = setup.immediate_list(2);
+    let other = setup.immediate_list(2);
     let event = setup.counter_event();
     let [seen] = setup.events();
     // A new event is signalled.
@@ -305,7 +316,8 @@ fn events_of_a_counter_based_pool_count() {
 fn timestamps_surround_the_work() {
     let (setup, list) = Setup::with_list(2);
     let [first, second, queried] = setup.events();
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     let before = now(setup);
     let mut result: KernelTimestampResult = zeroed();
     assert_eq!(zeEventQueryKernelTimestamp(first, &raw mut result), NOT_READY);
@@ -327,7 +339,8 @@ fn timestamps_surround_the_work() {
     assert_eq!([start, end], [result.context.kernel_start, result.context.kernel_end]);
     assert_eq!([start, end], [word(1), word(2)]);
     let (mut count, mut kernel, mut synchronized): (u32, [KernelTimestampResult; 1], [_; 1]) = zeroed();
-    let (to_kernel, to_synchronized) = (kernel.as_mut_ptr(), synchronized.as_mut_ptr());
+    let to_kernel = kernel.as_mut_ptr();
+    let to_synchronized = synchronized.as_mut_ptr();
     let results = KernelTimestampsResults { kernel: to_kernel, synchronized: to_synchronized, ..zeroed() };
     ok(zeEventQueryKernelTimestampsExt(first, setup.device, &raw mut count, null()));
     assert_eq!(count, 1);
@@ -343,7 +356,8 @@ fn timestamps_surround_the_work() {
 #[test]
 fn memory_that_is_freed_too_early_stays_until_the_work_is_done() {
     let (setup, list) = Setup::with_list(2);
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     numbered(bytes(from, SIZE));
     let expected = bytes(from, SIZE).to_vec();
     let gate = gated(setup, list);
@@ -358,7 +372,8 @@ fn memory_that_is_freed_too_early_stays_until_the_work_is_done() {
 fn a_destroyed_list_completes_its_commands() {
     let (setup, list) = Setup::with_list(2);
     let [done] = setup.events();
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     numbered(bytes(from, SIZE));
     let gate = gated(setup, list);
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
@@ -381,7 +396,8 @@ fn work_goes_on_when_the_event_it_waits_for_is_destroyed() {
 fn a_device_is_synchronised_with_all_its_lists() {
     alone!();
     let setup = Setup::new();
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     let events: [_; 4] = setup.events();
     let lists = events.map(|event| {
         let list = setup.immediate_list(2);
@@ -400,7 +416,8 @@ fn the_threads_of_lists_end_with_them() {
     alone!();
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
     let setup = Setup::new();
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     let before = threads();
     for _ in 0..200 {
         let list = setup.immediate_list(2);
@@ -418,7 +435,8 @@ fn the_threads_of_lists_end_with_them() {
 #[test]
 fn an_immediate_list_may_be_closed_and_reset_and_goes_on() {
     let (setup, list) = Setup::with_list(1);
-    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
     numbered(bytes(from, SIZE));
     ok(zeCommandListClose(list));
     ok(zeCommandListReset(list));
@@ -436,6 +454,8 @@ fn the_clock_is_that_of_intels_driver() {
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     };
     let setup = Setup::new();
-    let (before, device, after) = (raw(), now(setup), raw());
+    let before = raw();
+    let device = now(setup);
+    let after = raw();
     assert!((before..=after).contains(&device), "{before} {device} {after}");
 }

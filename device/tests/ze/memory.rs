@@ -18,8 +18,11 @@ pub(crate) fn allocate_with(
     alignment: usize,
     out: *mut *mut c_void,
 ) -> u32 {
-    let (device, host) = (DeviceMemAllocDesc { p_next, ..zeroed() }, HostMemAllocDesc { p_next, ..zeroed() });
-    let (device, host, plain) = (&raw const device, &raw const host, zeroed());
+    let device = DeviceMemAllocDesc { p_next, ..zeroed() };
+    let host = HostMemAllocDesc { p_next, ..zeroed() };
+    let device = &raw const device;
+    let host = &raw const host;
+    let plain = zeroed();
     match kind {
         1 => zeMemAllocHost(setup.context, host, size, alignment, out),
         2 => zeMemAllocDevice(setup.context, device, size, alignment, setup.device, out),
@@ -190,8 +193,10 @@ fn thousands_of_allocations_need_few_descriptors() {
 #[test]
 fn attributes_of_atomic_access_are_kept_for_shared_memory() {
     let setup = Setup::new();
-    let (context, device) = (setup.context, setup.device);
-    let (desc, host_desc) = (zeroed(), zeroed());
+    let context = setup.context;
+    let device = setup.device;
+    let desc = zeroed();
+    let host_desc = zeroed();
     let memory = make(|out| zeMemAllocShared(context, &raw const desc, &raw const host_desc, 100, 0, device, out));
     let mut found = 77;
     ok(zeMemGetAtomicAccessAttributeExp(context, device, memory, 100, &raw mut found));
@@ -218,7 +223,8 @@ fn attributes_of_atomic_access_are_kept_for_memory_of_the_system_that_kernels_ma
         }
         return;
     };
-    let (context, device) = (setup.context, setup.device);
+    let context = setup.context;
+    let device = setup.device;
     let memory = [0_u8; 100];
     let at = |offset: usize| memory.as_ptr().wrapping_add(offset).cast::<c_void>();
     let set =

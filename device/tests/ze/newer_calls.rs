@@ -15,7 +15,9 @@ extern "C" fn add(data: *mut c_void) {
 #[test]
 fn a_host_function_runs_in_its_place_in_every_kind_of_list() {
     let setup = Setup::new();
-    let (immediate, regular, queue) = (setup.immediate_list(2), setup.regular_list(), setup.queue(2));
+    let immediate = setup.immediate_list(2);
+    let regular = setup.regular_list();
+    let queue = setup.queue(2);
     let memory = setup.device_memory(16);
     let [done] = setup.events();
     let append = |list: Handle, signal: Handle, waits: &[Handle]| {
@@ -49,10 +51,14 @@ fn a_host_function_runs_in_its_place_in_every_kind_of_list() {
 #[test]
 fn calls_with_parameters_do_the_same_without_extensions_and_refuse_them() {
     let setup = Setup::new();
-    let (immediate, regular) = (setup.immediate_list(1), setup.regular_list());
-    let (to, from, extension) = (setup.device_memory(SIZE), setup.device_memory(SIZE), [0_u64; 2]);
+    let immediate = setup.immediate_list(1);
+    let regular = setup.regular_list();
+    let to = setup.device_memory(SIZE);
+    let from = setup.device_memory(SIZE);
+    let extension = [0_u64; 2];
     let byte = (&raw const extension).cast();
-    let (seven, cases) = ([7_u8], [(byte, UNSUPPORTED_FEATURE), (null(), 0)]);
+    let seven = [7_u8];
+    let cases = [(byte, UNSUPPORTED_FEATURE), (null(), 0)];
     let pattern = seven.as_ptr().cast();
     for (extensions, expected) in cases {
         let filled =

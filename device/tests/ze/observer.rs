@@ -39,7 +39,8 @@ fn a_tool_is_told_of_accesses_to_shared_memory_only() {
     alone!();
     (INTERFACE.observe_commands)(current_call, executed);
     let (setup, list) = Setup::with_list(1);
-    let (own, shared) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let own = setup.device_memory(SIZE);
+    let shared = setup.device_memory(SIZE);
     CALL.set(1);
     copy(list, shared, own, SIZE);
     assert!(told().is_empty(), "no process shares it yet");
@@ -60,8 +61,10 @@ fn rows_and_executions_are_told_one_by_one() {
     alone!();
     (INTERFACE.observe_commands)(current_call, executed);
     let setup = Setup::new();
-    let (queue, list) = (setup.queue(1), setup.regular_list());
-    let (own, shared) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let queue = setup.queue(1);
+    let list = setup.regular_list();
+    let own = setup.device_memory(SIZE);
+    let shared = setup.device_memory(SIZE);
     get(setup, shared);
     let region = |x, height, depth| CopyRegion { origin_x: x, origin_y: 0, origin_z: 0, width: 16, height, depth };
     let append = |to: CopyRegion, slice: u32| {

@@ -16,7 +16,8 @@ impl Peer {
     pub(crate) fn start(name: &str, role: &str) -> Self {
         let mut command = child(name, role, &[]);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (to, from) = (process.stdin.take(), process.stdout.take().unwrap());
+        let to = process.stdin.take();
+        let from = process.stdout.take().unwrap();
         let mut peer = Self { process, to, from };
         // The test harness prints its own lines first; a mark shows where the messages begin.
         let mut last = [0; 4];

@@ -56,12 +56,15 @@ fn mapped(setup: Setup, memory: Handle, size: usize) -> *mut c_void {
 fn memory_says_what_it_is_and_is_counted() {
     alone!(&[("ZE_SOFT_MEMORY", "64M")]);
     let setup = Setup::new();
-    let (one, two) = (setup.physical(SIZE), setup.exportable(SIZE));
-    let (first, second) = (properties(setup, one), properties(setup, two));
+    let one = setup.physical(SIZE);
+    let two = setup.exportable(SIZE);
+    let first = properties(setup, one);
+    let second = properties(setup, two);
     assert_eq!((first.size, second.size), (SIZE, SIZE));
     assert!(first.id != 0 && first.id != second.id);
     let create = |size, flags, device| {
-        let (desc, mut out) = (PhysicalMemDesc { size, flags, ..zeroed() }, null_mut());
+        let desc = PhysicalMemDesc { size, flags, ..zeroed() };
+        let mut out = null_mut();
         (zePhysicalMemCreate(setup.context, device, &raw const desc, &raw mut out), out)
     };
     for (size, flags, expected) in [
@@ -98,9 +101,11 @@ fn memory_says_what_it_is_and_is_counted() {
 fn an_import_is_the_same_memory_and_on_its_own() {
     let setup = Setup::new();
     let memory = setup.exportable(SIZE);
-    let (one, two) = (export(setup, memory), export(setup, memory));
+    let one = export(setup, memory);
+    let two = export(setup, memory);
     assert_ne!(one.as_raw_fd(), two.as_raw_fd());
-    let (first, second) = (import(setup, &one), import(setup, &two));
+    let first = import(setup, &one);
+    let second = import(setup, &two);
     assert_eq!(properties(setup, first).size, SIZE);
     drop((one, two));
     let [a, b, c] = [memory, first, second].map(|memory| mapped(setup, memory, SIZE));
@@ -124,7 +129,8 @@ fn an_import_is_the_same_memory_and_on_its_own() {
 #[test]
 fn only_what_was_made_for_it_is_exported_and_only_as_a_descriptor() {
     let setup = Setup::new();
-    let (plain, memory) = (setup.physical(SIZE), setup.exportable(SIZE));
+    let plain = setup.physical(SIZE);
+    let memory = setup.exportable(SIZE);
     assert_eq!(try_export(setup, plain, 1), (INVALID_ARGUMENT, -1));
     assert_eq!(try_export(setup, memory, 4), (UNSUPPORTED_ENUMERATION, -1));
     assert_eq!(try_export(setup, memory, 1 << 9), (INVALID_ENUMERATION, -1));

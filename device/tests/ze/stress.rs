@@ -18,7 +18,8 @@ fn threads_do_not_disturb_each_other() {
                 let [event] = setup.events();
                 for round in 0..ROUNDS {
                     let size = 1 + number * 777 + round * 97;
-                    let (to, from) = (setup.device_memory(size), setup.device_memory(size));
+                    let to = setup.device_memory(size);
+                    let from = setup.device_memory(size);
                     let filled = (number * 31 + round) as u8;
                     bytes(from, size).fill(filled);
                     ok(zeCommandListAppendMemoryCopy(list, to, from, size, counter, 0, null()));
@@ -50,7 +51,8 @@ fn a_chain_through_many_lists_runs_in_order() {
     bytes(memory, LINKS + 1)[0] = 0x77;
     let at = |index: usize| (memory as usize + index) as *mut c_void;
     for link in 0..LINKS {
-        let (signal, waits) = (events[link], if link == 0 { null_mut() } else { events[link - 1] });
+        let signal = events[link];
+        let waits = if link == 0 { null_mut() } else { events[link - 1] };
         let count = u32::from(link > 0);
         let list = lists[link * 5 % lists.len()];
         ok(zeCommandListAppendMemoryCopy(list, at(link + 1), at(link), 1, signal, count, &raw const waits));
@@ -69,7 +71,8 @@ fn threads_share_a_reservation_and_an_event() {
     thread::scope(|scope| {
         for number in 0..THREADS {
             scope.spawn(move || {
-                let (list, own) = (setup.immediate_list(2), (base + number * PAGE) as *mut c_void);
+                let list = setup.immediate_list(2);
+                let own = (base + number * PAGE) as *mut c_void;
                 let event = make(|out| zeEventCounterBasedOpenIpcHandle(setup.context, handle, out));
                 let source = setup.device_memory(PAGE);
                 for round in 0..ROUNDS {

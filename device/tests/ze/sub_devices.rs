@@ -39,7 +39,8 @@ fn a_sub_device_knows_its_device_and_is_told_apart() {
     assert_eq!(devices.len(), 2);
     let mut uuids = Vec::new();
     for (index, device) in devices.iter().enumerate() {
-        let (whole, parts) = (properties(*device), parts(*device));
+        let whole = properties(*device);
+        let parts = parts(*device);
         assert_eq!((whole.flags & 2, whole.max_mem_alloc_size, parts.len()), (0, 64 << 20, 2));
         uuids.push(whole.uuid);
         for (number, part) in parts.iter().enumerate() {
@@ -105,7 +106,8 @@ fn sub_devices_use_each_others_memory_and_have_queues_of_their_own() {
         ok(zeDeviceCanAccessPeer(first.device, peer, reach));
     }
     assert_eq!(reach, [1, 1, 1, 0]);
-    let (from, to) = (first.device_memory(64), second.device_memory(64));
+    let from = first.device_memory(64);
+    let to = second.device_memory(64);
     bytes(from, 64).fill(7);
     let list = second.immediate_list(2);
     assert_eq!(make(|out| zeCommandListGetDeviceHandle(list, out)), second.device);

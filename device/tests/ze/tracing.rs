@@ -42,7 +42,8 @@ unsafe extern "C" fn before_free(arguments: *const *mut u64, result: u64, data: 
     // Functions that a callback calls are not traced.
     // SAFETY: the second argument of zeMemFree is a pointer to memory that is not freed yet; `own` is for this call.
     unsafe {
-        let (mut base, context) = (null_mut(), **arguments as Handle);
+        let mut base = null_mut();
+        let context = **arguments as Handle;
         ok(zeMemGetAddressRange(context, **arguments.add(1) as *const c_void, &raw mut base, null_mut()));
         assert_eq!(base as u64, **arguments.add(1));
         *own = data + 1;
@@ -155,7 +156,8 @@ fn arguments_on_the_stack_and_structures_are_found() {
         let words: Vec<u64> = handle.data.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect();
         assert_eq!(taken(), [("open", 0, [vec![setup.context as u64, 1], words].concat())]);
         let pointer = |number: usize| number as *mut c_void;
-        let (groups, group) = (Extent { x: 1, y: 2, z: 3 }, Extent { x: 4, y: 5, z: 6 });
+        let groups = Extent { x: 1, y: 2, z: 3 };
+        let group = Extent { x: 4, y: 5, z: 6 };
         let result = zeCommandListAppendLaunchKernelWithArguments(
             pointer(11),
             pointer(12),
@@ -188,7 +190,8 @@ fn tables_of_callbacks_are_set_for_the_first_version_of_the_api() {
         for position in [20, CALLBACKS - 13] {
             table[position] = Some(counted);
         }
-        let (first, second) = (tracer((&raw const before).addr()), tracer((&raw const after).addr()));
+        let first = tracer((&raw const before).addr());
+        let second = tracer((&raw const after).addr());
         ok(zelTracerSetPrologues(first, table.as_ptr()));
         ok(zelTracerSetEpilogues(second, table.as_ptr()));
         for tracer in [first, second] {
@@ -228,7 +231,9 @@ fn tracers_come_and_go_while_others_call() {
 #[test]
 fn a_tracer_sees_calls_while_the_layer_is_enabled() {
     alone!(&[("ZE_ENABLE_TRACING_LAYER", "0")]);
-    let (setup, mut out, mut enabled) = (Setup::new(), null_mut(), true);
+    let setup = Setup::new();
+    let mut out = null_mut();
+    let mut enabled = true;
     ok(zelGetTracingLayerState(&raw mut enabled));
     assert!(!enabled);
     let count = AtomicUsize::new(0);

@@ -13,7 +13,8 @@ fn at(base: *const c_void, pages: usize) -> *mut c_void {
 }
 
 fn access(setup: Setup, base: *const c_void, pages: usize) -> (u32, usize) {
-    let (mut access, mut size) = (77, 0);
+    let mut access = 77;
+    let mut size = 0;
     ok(zeVirtualMemGetAccessAttribute(setup.context, base, pages * PAGE, &raw mut access, &raw mut size));
     (access, size / PAGE)
 }
@@ -198,7 +199,8 @@ fn invalid_ranges_are_refused_and_change_nothing() {
 fn work_in_flight_keeps_memory_that_is_unmapped_too_early() {
     let (setup, list) = Setup::with_list(2);
     let [gate] = setup.events();
-    let (base, result) = (setup.reserve(3 * PAGE), setup.device_memory(PAGE));
+    let base = setup.reserve(3 * PAGE);
+    let result = setup.device_memory(PAGE);
     let [one, two, three] = [(); 3].map(|()| setup.physical(PAGE));
     ok(zeVirtualMemMap(setup.context, base, PAGE, one, 0, READ_WRITE));
     ok(zeVirtualMemMap(setup.context, at(base, 1), PAGE, two, 0, READ_WRITE));
@@ -239,7 +241,9 @@ fn a_command_has_no_more_access_than_the_host() {
     // The fault is expected, and must leave no core file. SAFETY: the kernel reads the limit, which lives on our stack.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
     let setup = Setup::new();
-    let (list, memory, base) = (setup.immediate_list(2), setup.physical(PAGE), setup.reserve(PAGE));
+    let list = setup.immediate_list(2);
+    let memory = setup.physical(PAGE);
+    let base = setup.reserve(PAGE);
     ok(zeVirtualMemMap(setup.context, base, PAGE, memory, 0, access.parse().unwrap()));
     copy(list, base, setup.device_memory(PAGE), PAGE);
     ok(zeCommandListHostSynchronize(list, FOREVER));

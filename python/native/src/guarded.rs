@@ -40,7 +40,8 @@ pub(crate) unsafe fn call<const N: usize>(function: Function, given: [usize; N])
     for (place, argument) in arguments.iter_mut().zip(given) {
         *place = argument;
     }
-    let (mut results, mut message) = ([0; 2], String::new());
+    let mut results = [0; 2];
+    let mut message = String::new();
     // SAFETY: the caller's promise; the rest are live variables.
     let returned = unsafe {
         urscope_ipc_guarded(

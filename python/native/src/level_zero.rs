@@ -110,7 +110,8 @@ impl LevelZero {
     }
 
     pub(crate) fn open(&self, data: &[u8], context: ContextRef, device: DeviceRef) -> Result<*mut c_void, String> {
-        let (context, device) = (self.context(context)?, self.device(device)?);
+        let context = self.context(context)?;
+        let device = self.device(device)?;
         // SAFETY: both live as long as libsycl's.
         let opened = match unsafe { Recorded::around(context, device) } {
             Some(recorded) => recorded.open(data),

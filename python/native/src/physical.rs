@@ -30,7 +30,8 @@ impl PhysicalMemory {
     /// `physical_mem` with `enable_ipc`
     pub(crate) fn create(&self, context: ContextRef, device: DeviceRef, nbytes: usize) -> Result<Shared, String> {
         let mut memory = Shared::empty();
-        let (device, context) = (device.word(), context.word());
+        let device = device.word();
+        let context = context.word();
         // SAFETY: `void physical_mem::create(const device &, const context &, size_t, bool)` of an object with
         // an empty pointer.
         unsafe { guarded::call(self.create, [memory.place(), device, context, nbytes, 1])? };

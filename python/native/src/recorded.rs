@@ -69,7 +69,8 @@ impl Recorded {
     /// Both are live handles.
     pub(crate) unsafe fn around(context: Handle, device: Handle) -> Option<Self> {
         let exports = Exports::get()?;
-        let (mut own_context, mut own_device) = (null_mut(), null_mut());
+        let mut own_context = null_mut();
+        let mut own_device = null_mut();
         // SAFETY: the caller's promise; the out-parameters are live variables.
         let found =
             unsafe { (exports.handles_around)(context, device, &raw mut own_context, &raw mut own_device) } == 1;
@@ -87,7 +88,8 @@ impl Recorded {
 
     /// `urIPCGetMemHandleExp`: the address of the handle data, and their length in bytes.
     pub(crate) fn get(self, pointer: *mut c_void) -> Result<(*mut c_void, usize), ResultCode> {
-        let (mut data, mut size) = (null_mut(), 0);
+        let mut data = null_mut();
+        let mut size = 0;
         // SAFETY: the context lives as long as libsycl's; the out-parameters are live variables.
         done(unsafe { (self.exports.get)(self.context, pointer, &raw mut data, &raw mut size) })?;
         self.remember(data);
@@ -103,7 +105,8 @@ impl Recorded {
     /// `urIPCOpenMemHandleExp`: the address of the memory.
     pub(crate) fn open(self, bytes: &[u8]) -> Result<*mut c_void, ResultCode> {
         // The parameter is not constant in the header.
-        let (mut copy, mut pointer) = (bytes.to_vec(), null_mut());
+        let mut copy = bytes.to_vec();
+        let mut pointer = null_mut();
         // SAFETY: as above; so many bytes are there.
         done(unsafe {
             (self.exports.open)(self.context, self.device, copy.as_mut_ptr(), copy.len(), &raw mut pointer)

@@ -52,7 +52,8 @@ impl Page {
     /// The wrong and the fixed code of the example, with the language of both: `cpp` or `sh`. `None` if it has no code.
     pub fn example(&self) -> Option<(&str, [&str; 2])> {
         let mut parts = self.section("Example")?.split("```");
-        let (wrong, fixed) = (parts.nth(1)?, parts.nth(1)?);
+        let wrong = parts.nth(1)?;
+        let fixed = parts.nth(1)?;
         let (language, wrong) = wrong.split_once('\n')?;
         Some((language, [wrong, fixed.split_once('\n')?.1]))
     }
@@ -84,7 +85,8 @@ pub fn rules_md() -> String {
     for rule in RULES {
         let page = Page::of(rule).text;
         let _ = writeln!(text, "\n## {}\n", rule.code);
-        let (mut is_left_out, mut is_behind_heading) = (false, false);
+        let mut is_left_out = false;
+        let mut is_behind_heading = false;
         for line in page.lines() {
             if let Some(heading) = line.strip_prefix("# ") {
                 is_left_out = ONLY_EXPLAINED.contains(&heading);

@@ -18,7 +18,8 @@ const ROUND: &str = "p: alloc a 4096\np: get a -> h\nc: open h -> m\nc: close m\
 #[test]
 fn a_call_of_a_correct_program_allocates_nothing() {
     let events = format!("p: context x\nc: context y\n{ROUND}").parse::<Scenario>().unwrap().events().unwrap();
-    let (mut tracker, mut checker) = (Tracker::new(), Checker::new());
+    let mut tracker = Tracker::new();
+    let mut checker = Checker::new();
     let mut calls = 0;
     let mut play = |rounds: u64| {
         for round in 0..rounds {

@@ -136,9 +136,13 @@ fn is_of_refused_get(
 
 fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Finding {
     let FirstOf { first: (at, bytes), count } = *unknown;
-    let (who, what, which) = (name(tracker, at.process), one(bytes.handle.kind), which(at, bytes.outcome));
-    let (first, size) = (if count > 1 { ", first" } else { "" }, bytes.size.map(|size| format!("{size} ")));
-    let (size, times) = (size.unwrap_or_default(), times(count));
+    let who = name(tracker, at.process);
+    let what = one(bytes.handle.kind);
+    let which = which(at, bytes.outcome);
+    let first = if count > 1 { ", first" } else { "" };
+    let size = bytes.size.map(|size| format!("{size} "));
+    let size = size.unwrap_or_default();
+    let times = times(count);
     let opens = format!("{who} opened {size}bytes as {what} {times}{first} in {}, {which}", call(at));
     let finding = |why: &str| {
         Finding::new(&RULE, at, bytes.handle, format!("{opens}: {why}")).values(None, Some(bytes.fingerprint))

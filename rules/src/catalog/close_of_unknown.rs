@@ -97,7 +97,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         Target::Nothing => ("no open of this process returned it".into(), None, None),
         _ => return None,
     };
-    let (who, what) = (fact.actor(), ending.object);
+    let who = fact.actor();
+    let what = ending.object;
     let message = format!("{who} closes {:#x} in {}, which is not a mapping: {what_it_is}", what.value, call(fact.at));
     let finding = Finding::new(&RULE, fact.at, what, message).other(other).values(size, None);
     Some(
@@ -109,7 +110,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 
 /// An object that this process made has a release function of its own; the adapters accept a close instead.
 fn own_memory(fact: &Fact<'_>, what: Handle, own: &Object) -> Finding {
-    let (who, size, born) = (fact.actor(), of_size(own.size), call(own.born));
+    let who = fact.actor();
+    let size = of_size(own.size);
+    let born = call(own.born);
     let message =
         format!("{who} closes {what}{size} in {}; the process made it in {born} and did not open it", call(fact.at));
     let advice = match what.kind {

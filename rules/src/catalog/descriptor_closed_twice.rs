@@ -152,7 +152,10 @@ fn bytes(fact: &Fact<'_>, data: &HandleData) -> Option<Bytes> {
 }
 
 fn report(fact: &Fact<'_>, handle: Handle, data: &HandleData, closed: Place) -> Finding {
-    let (who, at, born, put) = (fact.actor(), call(fact.at), call(data.born), call(closed));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let born = call(data.born);
+    let put = call(closed);
     let message = format!(
         "{who} puts {handle} in {at}, got in {born}: its descriptor was closed in {put}, the put of other handle data with the \
          same bytes, so this put closes whatever has its number now"

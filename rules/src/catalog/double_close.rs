@@ -105,7 +105,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         Target::Mapping(mapped) => (mapped.source(), None, mapped.size, mapped.fingerprint),
         _ => return None,
     };
-    let (who, what) = (fact.actor(), ending.object);
+    let who = fact.actor();
+    let what = ending.object;
     let before = match (opened, closed) {
         (Some(opened), Some(closed)) => {
             format!("it was opened in {} and closed for the last time in {}", fact.place(opened), fact.place(closed))

@@ -93,10 +93,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let before =
         died.map_or_else(|| "another call is putting it".into(), |died| format!("was put in {}", fact.place(died)));
-    let (who, what) = (fact.actor(), ending.object);
+    let who = fact.actor();
+    let what = ending.object;
     let is_own = born.process == fact.at.process;
     let of = if is_own { String::new() } else { format!(" of {}", name(fact.tracker, born.process)) };
-    let (at, born_in) = (call(fact.at), call(born));
+    let at = call(fact.at);
+    let born_in = call(born);
     let message = format!("{who} puts {what} again in {at}: it was exported in {born_in}{of} and {before}");
     let finding = Finding::new(&RULE, fact.at, what, message).other(died.or(Some(born))).values(size, fingerprint);
     Some(

@@ -105,7 +105,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         || "another call is releasing its last reference".into(),
         |died| format!("its last reference was released in {}", fact.place(died)),
     );
-    let (who, what) = (fact.actor(), ending.object);
+    let who = fact.actor();
+    let what = ending.object;
     let message =
         format!("{who} releases {what} again in {}: it was made in {} and {before}", call(fact.at), fact.place(born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(died.or(Some(born)));

@@ -89,15 +89,19 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if what.kind != Kind::Event || object.origin != Origin::Imported {
         return None;
     }
-    let (who, at) = (fact.actor(), call(fact.at));
+    let who = fact.actor();
+    let at = call(fact.at);
     let message = format!("{who} gets handle data in {at} for {what}, which it opened in {}", call(object.born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(object.born));
     Some(finding.advice(FORWARD).answer(ResultCode::INVALID_EVENT))
 }
 
 fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
-    let (opened, what) = (mapped.first_open()?, handle(Kind::Mapping, base));
-    let (who, at, size) = (fact.actor(), call(fact.at), of_size(mapped.size));
+    let opened = mapped.first_open()?;
+    let what = handle(Kind::Mapping, base);
+    let who = fact.actor();
+    let at = call(fact.at);
+    let size = of_size(mapped.size);
     let message = format!("{who} gets handle data in {at} for {what}{size}, which it opened in {}", call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     let finding = finding.values(mapped.size, mapped.fingerprint).at_most(Severity::Note);

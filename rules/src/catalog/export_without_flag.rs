@@ -81,7 +81,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let how = fact.at.function?.interface().shareable(what.kind)?;
-    let (who, at, born) = (fact.actor(), call(fact.at), call(object.born));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let born = call(object.born);
     let message = format!("{who} gets handle data in {at} for {what}, which it made without the IPC flag in {born}");
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(object.born));
     let advice = format!("make it with {}{}", how.name, fact.at.words().or_shareable);

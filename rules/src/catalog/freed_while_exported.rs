@@ -83,7 +83,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Freed(freed) = fact.what else { return None };
     let got = freed.got.filter(|_| freed.handles > 0 && freed.holders.is_empty())?;
     let what = freed.what;
-    let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
+    let who = fact.actor();
+    let size = of_size(freed.size);
+    let at = call(fact.at);
     let handles = counted(freed.handles, "handle");
     let (frees, advice) = match what.kind {
         Kind::Usm => ("frees", "it is allowed; put before the free to show where the sharing ends"),

@@ -149,7 +149,10 @@ fn is_open(fact: &Fact<'_>, holder: &OpenMapping) -> bool {
 
 fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
     let first = freed.holders.first()?;
-    let (who, what, size, at) = (fact.actor(), freed.what, of_size(freed.size), call(fact.at));
+    let who = fact.actor();
+    let what = freed.what;
+    let size = of_size(freed.size);
+    let at = call(fact.at);
     let holders = holders(fact, freed);
     let frees = if what.kind == Kind::Usm { "frees" } else { "destroys" };
     let (frees, with, most) = match freed.how {
@@ -179,7 +182,10 @@ fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
 /// The memory may live as long as the adapter keeps the context.
 fn context_released(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
     let first = freed.holders.first()?;
-    let (who, what, size, at) = (fact.actor(), freed.what, of_size(freed.size), call(fact.at));
+    let who = fact.actor();
+    let what = freed.what;
+    let size = of_size(freed.size);
+    let at = call(fact.at);
     let message = format!(
         "{who} releases the context of {what}{size} in {at} while {}; Level Zero may free the memory with its context",
         holders(fact, freed)

@@ -120,7 +120,8 @@ fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Optio
     let FirstOf { first: (at, handle), count } = *unknown;
     let Outcome::Refused(result) = handle.outcome else { return None };
     let changed = changed(tracker, unknown);
-    let (who, what) = (name(tracker, at.process), one(handle.handle.kind));
+    let who = name(tracker, at.process);
+    let what = one(handle.handle.kind);
     let first = if count > 1 { ", the first time" } else { "" };
     let which = either(tracker, &handle);
     let which = which.as_deref().unwrap_or("that no traced process of this host got");

@@ -92,7 +92,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let most = if how == Outcome::Succeeded { Severity::Note } else { Severity::Error };
-    let (who, at, what, size) = (fact.actor(), call(fact.at), dangling.was, of_size(dangling.size));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let what = dangling.was;
+    let size = of_size(dangling.size);
     let inside = match dangling.pointer - what.value {
         0 => String::new(),
         inside => format!("{} into ", counted(inside, "byte")),

@@ -180,10 +180,13 @@ fn lives<'t>(tracker: &'t Tracker, hosts: &Set<u64>) -> impl Iterator<Item = &'t
 }
 
 fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
-    let (export, count) = (unopened.export, unopened.count);
+    let export = unopened.export;
+    let count = unopened.count;
     let subject = export.subject;
     let what = handle(subject.kind.shares()?, subject.value?);
-    let (who, size, got) = (name(tracker, export.latest_get.process), of_size(subject.size), call(export.latest_get));
+    let who = name(tracker, export.latest_get.process);
+    let size = of_size(subject.size);
+    let got = call(export.latest_get);
     let more = match count - 1 {
         0 => String::new(),
         more => format!(

@@ -99,8 +99,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::LeftDescriptor(how, number, descriptor) = fact.what else { return None };
     let released = descriptor.released?;
     one_of(how, || {
-        let (who, what, size) = (fact.actor(), descriptor.memory, of_size(descriptor.size));
-        let (exported, released_in, (end, most)) = (call(descriptor.got), call(released), left(how));
+        let who = fact.actor();
+        let what = descriptor.memory;
+        let size = of_size(descriptor.size);
+        let exported = call(descriptor.got);
+        let released_in = call(released);
+        let (end, most) = left(how);
         let message = format!(
             "{who} exported {what}{size} in {exported} as descriptor {number} and never closed the descriptor, which kept the memory \
              allocated after its release in {released_in}; {end}"

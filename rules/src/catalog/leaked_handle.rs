@@ -88,7 +88,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (kind, Some(value)) => kind.shares().map_or_else(String::new, |kind| format!(" for {}", handle(kind, value))),
         (_, None) => String::new(),
     };
-    let (who, size, (end, most)) = (fact.actor(), of_size(data.size), left(how));
+    let who = fact.actor();
+    let size = of_size(data.size);
+    let (end, most) = left(how);
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
     let most = if what.kind == Kind::EventHandle { Severity::Note } else { most };
     let among = among(how, count, data.born, false);

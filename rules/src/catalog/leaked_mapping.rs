@@ -111,7 +111,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (1, _, Some(refused)) => format!("did not close it, because {} was refused", call(refused)),
         (all, closed, _) => format!("opened it {} and closed it {}", times(all), times(closed)),
     };
-    let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
+    let who = fact.actor();
+    let size = of_size(mapping.size);
+    let (end, most) = left(how);
     let grows = grows(how, fact.at.time);
     let among = among(how, count, opened, grows);
     let gets = mapping.export.and_then(|export| fact.tracker.exports.get(export)).map_or(0, |export| export.gets);
@@ -131,7 +133,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 /// Imported physical memory that was released, and never unmapped: it stays until it is.
 fn still_mapped(fact: &Fact<'_>, how: Leftover, start: u64, range: &MappedRange) -> Option<Finding> {
     let count = stands_for(how)?;
-    let (length, mapped, (end, most)) = (range.end - start, range.place, left(how));
+    let length = range.end - start;
+    let mapped = range.place;
+    let (end, most) = left(how);
     let grows = grows(how, fact.at.time);
     let message = format!(
         "{} mapped imported {}{} at {start:#x} in {}, released it and never unmapped it; {end}{}",

@@ -144,7 +144,8 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
 
 fn report(fact: &Fact<'_>, lost: &Lost<'_>) -> Finding {
     let Lost { count, .. } = *lost;
-    let (first, last) = (lost.first.born, lost.last.born);
+    let first = lost.first.born;
+    let last = lost.last.born;
     let message = format!(
         "{} got {count} handles from {} to {}{}, never put them, and freed their memory; each keeps a buffer of \
          about {BUFFER_SIZE} bytes until its put, {} in all",

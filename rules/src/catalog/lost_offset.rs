@@ -130,9 +130,11 @@ impl LostOffsets {
         let known = self.0.get_or_insert_with(fact.at.process, Vec::new);
         let is_here = |lost: &LostOffset| (lost.got.function, lost.got.stack) == (fact.at.function, fact.at.stack);
         if known.len() < MAX_PLACES && !known.iter().any(is_here) {
-            let (export, size, fingerprint) =
-                (exported.data.export, memory.requested.size, exported.answer.fingerprint);
-            let (in_front, behind) = (None, None);
+            let export = exported.data.export;
+            let size = memory.requested.size;
+            let fingerprint = exported.answer.fingerprint;
+            let in_front = None;
+            let behind = None;
             known.push(LostOffset { got: fact.at, export, base, size, fingerprint, offset, in_front, behind });
         }
     }
@@ -169,7 +171,8 @@ fn inside<'t>(fact: &Fact<'t>, exported: &Exported<'_>) -> Option<(u64, &'t Allo
 fn report(tracker: &Tracker, lost: &LostOffset) -> Finding {
     let LostOffset { got, base, size, fingerprint, offset, in_front, behind, .. } = *lost;
     let what = Handle { kind: Kind::Usm, value: base };
-    let (who, at) = (name(tracker, got.process), call(got));
+    let who = name(tracker, got.process);
+    let at = call(got);
     let does = |command: Place, how: &str| format!("{} {how} in {}", name(tracker, command.process), call(command));
     let (what_follows, other, most) = match (behind, in_front) {
         (Some(behind), _) => (does(behind, "adds an offset to what it opened"), Some(behind), Severity::Note),

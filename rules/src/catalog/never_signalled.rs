@@ -154,7 +154,8 @@ impl Waits {
             ));
         }
         let (first, _) = *gone.first()?;
-        let (who, what) = (name(tracker, waiting.at.process), waiting.event);
+        let who = name(tracker, waiting.at.process);
+        let what = waiting.event;
         let named: Vec<_> = gone.iter().take(MAX_NAMED).map(|(_, text)| text.as_str()).collect();
         let others = match gone.len() - named.len() {
             0 => String::new(),

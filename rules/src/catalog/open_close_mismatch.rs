@@ -97,7 +97,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let opened = mapped.first_open()?;
     let what = handle(Kind::Mapping, base);
     let (how, advice) = mismatch(fact.at.words(), &ending, base)?;
-    let (who, size) = (fact.actor(), of_size(mapped.size));
+    let who = fact.actor();
+    let size = of_size(mapped.size);
     let message = format!("{who} {how} in {}; {what}{size} was opened in {}", call(fact.at), call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     let answer =

@@ -119,21 +119,25 @@ impl RuleState for OwnOpens {
 
 fn own(fact: &Fact<'_>, export: Option<ExportId>, made: Result<u64, ResultCode>) -> Option<OwnOpen> {
     let export = fact.tracker.exports.get(export?).filter(|export| export.subject.kind == Kind::MemHandle)?;
-    let (got, size, fingerprint) = (export.latest_get, export.subject.size, export.fingerprint());
+    let got = export.latest_get;
+    let size = export.subject.size;
+    let fingerprint = export.fingerprint();
     let own = OwnOpen { opened: fact.at, made, got, size, fingerprint };
     (got.process == fact.at.process).then_some(own)
 }
 
 fn report(fact: &Fact<'_>, FirstOf { first, count }: FirstOf<OwnOpen>) -> Finding {
-    let (who, size, opened) = (fact.actor(), of_size(first.size), call(first.opened));
+    let who = fact.actor();
+    let size = of_size(first.size);
+    let opened = call(first.opened);
     let (what, opens) = match first.made {
         Ok(pointer) => {
             let what = handle(Kind::Mapping, pointer);
             (what, format!("opened {what}{size} in {opened} from handle data that it got itself"))
         }
         Err(result) => {
-            let (what, which) =
-                (handle(Kind::MemHandle, first.fingerprint), which(first.opened, Outcome::Refused(result)));
+            let what = handle(Kind::MemHandle, first.fingerprint);
+            let which = which(first.opened, Outcome::Refused(result));
             (what, format!("opens {what}{size} in {opened}, {which}: it got the handle itself"))
         }
     };

@@ -91,9 +91,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 }
 
 fn command(fact: &Fact<'_>, past: &PastEnd) -> Finding {
-    let (does, length) = (if past.writes { "writes" } else { "reads" }, size(past.length));
+    let does = if past.writes { "writes" } else { "reads" };
+    let length = size(past.length);
     let from = if past.offset == 0 { String::new() } else { format!(" from byte {} on", past.offset) };
-    let (who, at, known) = (fact.actor(), call(fact.at), size(past.size));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let known = size(past.size);
     let message = format!("{who} {does} {length} of {}{from} in {at}, which has {known}", past.memory);
     let finding = Finding::new(&RULE, fact.at, past.memory, message).other(past.born);
     let finding = finding.values(Some(past.size), past.fingerprint);
@@ -102,8 +105,11 @@ fn command(fact: &Fact<'_>, past: &PastEnd) -> Finding {
 
 fn get(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Finding {
     let what = handle(Kind::Usm, base);
-    let (who, at, size) = (fact.actor(), call(fact.at), memory.requested.size);
-    let (end, from) = (base + size.unwrap_or(0), memory.born.map_or_else(String::new, call));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let size = memory.requested.size;
+    let end = base + size.unwrap_or(0);
+    let from = memory.born.map_or_else(String::new, call);
     let message =
         format!("{who} gets handle data for {end:#x} in {at}, where {what}{} ends, allocated in {from}", of_size(size));
     let finding = Finding::new(&RULE, fact.at, what, message).other(memory.born).values(size, None);

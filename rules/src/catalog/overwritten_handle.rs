@@ -126,7 +126,9 @@ fn passed_on(fact: &Fact<'_>, export: ExportId, open: &Open) -> Option<Finding> 
     // forked in an open of the parent, which then opens the bytes again.
     child.started.filter(|started| *started >= returned && fact.at.tid != opened.tid)?;
     let what = Handle { kind: export.subject.kind, value: open.data.unwrap_or_default() };
-    let (who, child, size) = (name(fact.tracker, parent), name(fact.tracker, fact.at.process), open.size?);
+    let who = name(fact.tracker, parent);
+    let child = name(fact.tracker, fact.at.process);
+    let size = open.size?;
     let message = format!(
         "{who} opened handle data of {size} bytes in {}; without urscope, its adapter would have changed them from byte {byte} on, and \
          {child}, a child of this process, which opens them in {}, would have got the changed ones: they name another descriptor of {}, so \

@@ -106,7 +106,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let kind = refused.opens?;
     let Some(export) = known.export else { return not_fetched(fact, &refused, open) };
     let export = fact.tracker.exports.get(export)?;
-    let (producer, consumer) = (fact.tracker.state(export.latest_get.process)?, fact.tracker.state(fact.at.process)?);
+    let producer = fact.tracker.state(export.latest_get.process)?;
+    let consumer = fact.tracker.state(fact.at.process)?;
     let alive = match (kind, export.subject.value, export.subject.serial) {
         (Kind::MemHandle, Some(pointer), Some(serial)) => producer.is_allocated(pointer, serial),
         _ => true,
@@ -118,7 +119,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let what = Handle { kind, value: open.data.unwrap_or_default() };
-    let (who, at) = (fact.actor(), call(fact.at));
+    let who = fact.actor();
+    let at = call(fact.at);
     let message = format!(
         "{who} opens {what} in {at}, {}, although it is live handle data of {}: {}",
         which(fact.at, Outcome::Refused(refused.result)),

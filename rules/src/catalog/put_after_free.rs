@@ -90,7 +90,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let Target::Handle(data) = ending.target else { return None };
     let freed = fact.tracker.exports.get(data.export?)?.last_free?;
-    let (who, what) = (fact.actor(), ending.object);
+    let who = fact.actor();
+    let what = ending.object;
     let message = format!(
         "{who} puts {what} in {}: it was exported in {}, and its memory was freed in {}",
         call(fact.at),

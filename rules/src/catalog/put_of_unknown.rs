@@ -88,7 +88,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if ending.object.kind.shares().is_none() || ending.violation(ending.object.kind) != Some(Violation::NeverLived) {
         return None;
     }
-    let (who, what) = (fact.actor(), ending.object);
+    let who = fact.actor();
+    let what = ending.object;
     // Handle data was opened from this address: the process has a copy of it there.
     let state = fact.tracker.state(fact.at.process)?;
     let original = state.opened_at.get(&what.value).and_then(|id| fact.tracker.exports.get(*id));

@@ -176,7 +176,8 @@ impl RuleState for Accesses {
             _ => return,
         };
         let Some(host) = fact.tracker.process(fact.at.process).map(|process| process.host) else { return };
-        let (key, new) = ((host, executed.memory), Executing { at: fact.at, memory, executed: *executed });
+        let key = (host, executed.memory);
+        let new = Executing { at: fact.at, memory, executed: *executed };
         let known = self.of(key);
         let with = |known: &Executing| Some(([command(known.at), command(new.at)], race(fact.tracker, known, &new)?));
         let races: Vec<_> = known.iter().filter_map(with).collect();
@@ -294,12 +295,15 @@ const fn is_word(rows: &Rows) -> bool {
 
 /// The number of bytes that both have; `None` for none. Of very many rows, the first ones count.
 fn common(one: &Rows, other: &Rows) -> Option<u64> {
-    let (mut here, mut there, mut bytes) = (first_row(one, other), first_row(other, one), 0_u64);
+    let mut here = first_row(one, other);
+    let mut there = first_row(other, one);
+    let mut bytes = 0_u64;
     for _ in 0..ROWS {
         if here >= one.count || there >= other.count {
             break;
         }
-        let ([start, end], [other_start, other_end]) = (row(one, here), row(other, there));
+        let [start, end] = row(one, here);
+        let [other_start, other_end] = row(other, there);
         bytes = bytes.saturating_add(end.min(other_end).saturating_sub(start.max(other_start)));
         if end <= other_end {
             here += 1;

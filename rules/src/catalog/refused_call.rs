@@ -226,7 +226,8 @@ fn finding(fact: &Fact<'_>, failed: &CallFailed<'_>, does: &str, what: Handle) -
         ("the reason is not known".into(), None, advice)
     });
     let shown = if does == "unmaps" { format!("{:#x}", what.value) } else { what.to_string() };
-    let (who, at) = (name(fact.tracker, fact.at.process), call(fact.at));
+    let who = name(fact.tracker, fact.at.process);
+    let at = call(fact.at);
     let message =
         format!("{who} {does} {shown} in {at}, which returned {}: {why}", result_text(fact.at, failed.result));
     Finding::new(&RULE, fact.at, what, message).other(other).advice(advice)

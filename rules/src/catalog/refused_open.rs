@@ -92,7 +92,8 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::CallFailed(refused) = fact.what else { return None };
     let (open, known) = refused.call.open()?;
-    let (export, kind) = (fact.tracker.exports.get(known.export?)?, open.of);
+    let export = fact.tracker.exports.get(known.export?)?;
+    let kind = open.of;
     let meaning = fact.at.meaning(refused.result);
     // A null argument, which the record need not show.
     if open.imports || [ResultCode::INVALID_NULL_POINTER, ResultCode::INVALID_NULL_HANDLE].contains(&meaning) {
@@ -174,7 +175,8 @@ fn other_adapter<'t>(fact: &Fact<'t>, producer: ProcessId) -> Option<(&'t str, &
 /// The device of the exported object, and that of the open, or of its context, if their processes
 /// describe them and differ in it. Handles of two processes say nothing.
 fn other_device(fact: &Fact<'_>, export: &Export, open: &Open) -> Option<String> {
-    let (producer, consumer) = (export.latest_get.process, fact.at.process);
+    let producer = export.latest_get.process;
+    let consumer = fact.at.process;
     let of_context = |who: ProcessId, context: Option<u64>| {
         fact.tracker.state(who)?.contexts.get(&context?).and_then(|it| it.device)
     };
@@ -187,7 +189,8 @@ fn other_device(fact: &Fact<'_>, export: &Export, open: &Open) -> Option<String>
         let is_known = fact.tracker.state(who)?.devices.contains_key(&handle);
         is_known.then(|| device(fact.tracker, who, handle))
     };
-    let (theirs, ours) = (described(producer, theirs)?, described(consumer, ours)?);
+    let theirs = described(producer, theirs)?;
+    let ours = described(consumer, ours)?;
     let of = if open.makes == Kind::Mapping { "the memory" } else { "the exported object" };
     (theirs != ours).then(|| format!("; {of} is on {theirs} of its process, and {says} {ours} of this one"))
 }

@@ -105,7 +105,10 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Freed(freed) = fact.what else { return None };
     let still = freed.mapped?;
-    let (who, what, size, at) = (fact.actor(), freed.what, of_size(freed.size), call(fact.at));
+    let who = fact.actor();
+    let what = freed.what;
+    let size = of_size(freed.size);
+    let at = call(fact.at);
     let releases = if fact.at.function.is_some_and(Function::is_ipc) { "closes" } else { "releases" };
     let others = match still.others {
         0 => String::new(),

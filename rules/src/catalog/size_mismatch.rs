@@ -77,10 +77,13 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if refused.result != ResultCode::INVALID_VALUE || known {
         return None;
     }
-    let (size, kind) = (open.size?, refused.opens?);
+    let size = open.size?;
+    let kind = refused.opens?;
     let given = fact.tracker.other_size(fact.at.process, kind, size)?;
     let what = Handle { kind, value: open.data.unwrap_or_default() };
-    let (who, kind, at) = (fact.actor(), one(kind), call(fact.at));
+    let who = fact.actor();
+    let kind = one(kind);
+    let at = call(fact.at);
     let message = format!(
         "{who} opens {size} bytes as {kind} in {at}, which was refused: a get returns {} bytes, as in {}",
         given.size,

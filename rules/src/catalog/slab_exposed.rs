@@ -122,7 +122,8 @@ impl RuleState for ExposingGets {
 
 /// The neighbour that a get exposes, if its handle data states what the driver exports.
 fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
-    let (base, bytes) = (exported.answer.base?, exported.answer.extent?);
+    let base = exported.answer.base?;
+    let bytes = exported.answer.extent?;
     let state = fact.tracker.state(fact.at.process)?;
     let of = exported.data.exported;
     let is_all_its_own = |memory: &Allocation| memory.requested.size.is_some_and(|size| size >= bytes);
@@ -134,12 +135,15 @@ fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
     let mut others = in_use.filter(|(_, memory)| Some(memory.serial) != of);
     let (neighbour, made) = others.find_map(|(at, memory)| Some((at, memory.born?)))?;
     let (memory, own) = within().find(|(_, memory)| Some(memory.serial) == of)?;
-    let (size, fingerprint) = (own.requested.size, exported.answer.fingerprint);
+    let size = own.requested.size;
+    let fingerprint = exported.answer.fingerprint;
     Some(Exposed { got: fact.at, memory, size, fingerprint, exported: bytes, neighbour, made })
 }
 
 fn report(fact: &Fact<'_>, FirstOf { first, count }: FirstOf<Exposed>) -> Finding {
-    let (who, what, size) = (fact.actor(), handle(Kind::Usm, first.memory), of_size(first.size));
+    let who = fact.actor();
+    let what = handle(Kind::Usm, first.memory);
+    let size = of_size(first.size);
     let all = if count == 1 { String::new() } else { format!("; it did this {} in total", times(count)) };
     let message = format!(
         "{who} got handle data for {what}{size} in {}, which exposes {}, including {}, in use since {}{all}",

@@ -114,7 +114,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::StaleUse(stale) = fact.what else { return None };
     // Otherwise it is a use after the free.
     let (address, got) = stale.anew.filter(|_| stale.opened.promises(Promise::MemoryOutlivesFree))?;
-    let (who, size, at) = (fact.actor(), of_size(stale.size), call(fact.at));
+    let who = fact.actor();
+    let size = of_size(stale.size);
+    let at = call(fact.at);
     let message = format!(
         "{who} accesses {}{size} in {at}, opened in {}: its memory was freed in {}, and {:#x} belongs to other memory since, which was \
          exported in {}",
@@ -134,7 +136,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 
 /// Physical memory that its owner has replaced. It may have handed over the old memory.
 fn of_physical(fact: &Fact<'_>, outdated: &OutdatedUse) -> Finding {
-    let (who, size, at) = (fact.actor(), of_size(Some(outdated.size)), call(fact.at));
+    let who = fact.actor();
+    let size = of_size(Some(outdated.size));
+    let at = call(fact.at);
     let message = format!(
         "{who} accesses {}{size} in {at}, mapped in {}, as it did before: its memory was unmapped in {}, and other memory was mapped at its \
          address {:#x} in {}",

@@ -76,7 +76,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if !refused.result.is_success() {
         return None;
     }
-    let (who, noun) = (fact.actor(), refused.kind.noun());
+    let who = fact.actor();
+    let noun = refused.kind.noun();
     let message = format!("{who} gets no {noun} from {}, which returned success", call(fact.at));
     let advice = "treat it as a failure; UR_LOG_LEVEL_ZERO=level:debug;output:stderr makes the adapter log the reason, and the v2 adapter \
                   returns it";

@@ -112,7 +112,8 @@ fn report(fact: &Fact<'_>, handles: &[(Handle, &HandleData)]) -> Option<Finding>
     let ((_, first), (handle, last)) = handles.first().zip(handles.last())?;
     let count = handles.len();
     let rate = rate(count as u64 - 1, first.born.time, last.born.time);
-    let (who, size) = (fact.actor(), of_size(last.size));
+    let who = fact.actor();
+    let size = of_size(last.size);
     let of = handle.kind.shares().map_or("object", Kind::noun);
     let value = last.pointer.map_or_else(String::new, |value| format!(" {value:#x}"));
     let message = format!(

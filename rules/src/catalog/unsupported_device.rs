@@ -161,8 +161,8 @@ impl Devices {
 fn report(fact: &Fact<'_>, denied: &Denied, outcome: Outcome) -> Finding {
     let most = if outcome == Outcome::Succeeded { Severity::Warning } else { Severity::Note };
     let what = if denied.kind == Kind::Usm { "memory" } else { denied.kind.noun() };
-    let (subject, device) =
-        (Handle { kind: Kind::Device, value: denied.device }, device(fact.tracker, fact.at.process, denied.device));
+    let subject = Handle { kind: Kind::Device, value: denied.device };
+    let device = device(fact.tracker, fact.at.process, denied.device);
     let message = format!(
         "{} shares {what} on {device} in {}, {}: the device reported in {} that it does not support this",
         fact.actor(),

@@ -86,7 +86,8 @@ impl RuleState for UntracedOpens {
 
 fn report(tracker: &Tracker, unknown: &FirstOf<(Place, UnknownHandle)>) -> Finding {
     let FirstOf { first: (at, handle), count } = *unknown;
-    let (who, what) = (name(tracker, at.process), one(handle.handle.kind));
+    let who = name(tracker, at.process);
+    let what = one(handle.handle.kind);
     let first = if count > 1 { ", first" } else { "" };
     let changed = changed(tracker, unknown);
     let known = changed.as_ref().map_or("; urscope does not see what its producer does", |(_, text)| text);

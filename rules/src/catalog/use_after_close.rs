@@ -125,7 +125,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if dangling.was.kind != Kind::Mapping {
         return None;
     }
-    let (who, at, size, closed) = (fact.actor(), call(fact.at), of_size(dangling.size), call(dangling.died));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let size = of_size(dangling.size);
+    let closed = call(dangling.died);
     let pointer = dangling.pointer;
     let message = format!(
         "{who} passes {pointer:#x} to {at}, which returned {}: it was a mapping{size}, closed in {closed}",

@@ -99,8 +99,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         if is_queued(freed) || opened.promises(Promise::MemoryOutlivesFree) {
             return None;
         }
-        let (who, of, at, opened, freed_in) =
-            (fact.actor(), of_size(size), call(fact.at), call(opened), fact.place(freed));
+        let who = fact.actor();
+        let of = of_size(size);
+        let at = call(fact.at);
+        let opened = call(opened);
+        let freed_in = fact.place(freed);
         let message =
             format!("{who} accesses {mapping}{of} in {at}: it was opened in {opened}, and freed in {freed_in}");
         let finding = Finding::new(&RULE, fact.at, mapping, message).other(Some(freed)).values(size, fingerprint);
@@ -113,7 +116,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     if let What::StaleEvent(stale) = fact.what {
         let StaleEvent { event, fingerprint, opened, destroyed } = *stale;
-        let (who, at, opened, destroyed_in) = (fact.actor(), call(fact.at), call(opened), fact.place(destroyed));
+        let who = fact.actor();
+        let at = call(fact.at);
+        let opened = call(opened);
+        let destroyed_in = fact.place(destroyed);
         let message = format!("{who} uses {event} in {at}: it was opened in {opened}, and destroyed in {destroyed_in}");
         let finding = Finding::new(&RULE, fact.at, event, message).other(Some(destroyed)).values(None, fingerprint);
         return Some(finding.advice("destroy an event when every process has destroyed what it opened"))
@@ -121,7 +127,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let What::OpenedExpired(old, outcome) = fact.what else { return None };
     let Expiry::Freed(freed) = old.reason else { return None };
-    let (got, freed_in) = (call(old.got), fact.place(freed));
+    let got = call(old.got);
+    let freed_in = fact.place(freed);
     let why = match old.handle.kind {
         Kind::EventHandle => format!("it was exported in {got}, and its event was destroyed in {freed_in}"),
         Kind::EventPoolHandle => format!("it was exported in {got}, and its event pool was destroyed in {freed_in}"),

@@ -95,7 +95,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         }
         (Outcome::Succeeded, _) => (which(fact.at, outcome), Severity::Warning),
     };
-    let (who, at, ended) = (fact.actor(), call(fact.at), fact.place(put));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let ended = fact.place(put);
     let message =
         format!("{who} opens {what} in {at}, {which}: it was exported in {} and put in {ended}", call(expired.got));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(put));

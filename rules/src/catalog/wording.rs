@@ -78,8 +78,11 @@ pub(super) fn of_size(bytes: Option<u64>) -> String {
 /// The finding about a command that accesses memory which was `ended`, without the advice.
 pub(super) fn dead_access(rule: &'static Rule, fact: &Fact<'_>, access: &DeadAccess, ended: &str) -> Finding {
     let DanglingUse { pointer, was, died, size, fingerprint } = access.used;
-    let (who, at, does) = (fact.actor(), call(fact.at), if access.writes { "writes to" } else { "reads" });
-    let (of, ended_in) = (of_size(size), call(died));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let does = if access.writes { "writes to" } else { "reads" };
+    let of = of_size(size);
+    let ended_in = call(died);
     let mut command = format!("{who} {does} {pointer:#x} in {at}");
     if access.is_executed {
         let appended = access.appended.map_or_else(|| "before".into(), |append| format!("in {}", call(append)));
@@ -120,7 +123,9 @@ pub(super) fn left_object(
     object: &Object,
     how: Leftover,
 ) -> Finding {
-    let (who, size, (end, most)) = (fact.actor(), of_size(object.size), left(how));
+    let who = fact.actor();
+    let size = of_size(object.size);
+    let (end, most) = left(how);
     let ends = match what.kind {
         Kind::Event => "released",
         Kind::EventPool => "closed",
@@ -142,7 +147,9 @@ pub(super) fn left_object(
 
 /// The finding about an open of expired handle data, without the advice and the other place.
 pub(super) fn expired(rule: &'static Rule, fact: &Fact<'_>, old: &Expired, outcome: Outcome, why: &str) -> Finding {
-    let (who, what, at) = (fact.actor(), old.handle, call(fact.at));
+    let who = fact.actor();
+    let what = old.handle;
+    let at = call(fact.at);
     let message = format!("{who} opens {what} in {at}, {}: {why}", which(fact.at, outcome));
     Finding::new(rule, fact.at, what, message).values(old.size, Some(old.fingerprint))
 }
@@ -215,7 +222,8 @@ pub(super) fn among(left: Leftover, count: u64, last: Place, grows: bool) -> Str
 /// A finding about memory that ends while commands may access it.
 pub(super) fn in_use(rule: &'static Rule, fact: &Fact<'_>, in_use: &InUse, ends: &str) -> Finding {
     let InUse { memory, size, fingerprint, command, unfinished } = *in_use;
-    let (who, at) = (fact.actor(), call(fact.at));
+    let who = fact.actor();
+    let at = call(fact.at);
     let (state, most) = match (command, unfinished) {
         (Some(command), Some(_)) => {
             (format!("a command that accesses it has not completed: {}", call(command)), Severity::Error)

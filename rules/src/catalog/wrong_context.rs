@@ -95,8 +95,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let opened = mapped.first_open()?;
-    let (closes, opens) = (ending.context?, mapped.opens.first()?.context?);
-    let (who, what, size) = (fact.actor(), ending.object, of_size(mapped.size));
+    let closes = ending.context?;
+    let opens = mapped.opens.first()?.context?;
+    let who = fact.actor();
+    let what = ending.object;
+    let size = of_size(mapped.size);
     let message = format!(
         "{who} closes {what}{size} in context {closes:#x} in {}; it was opened in context {opens:#x} in {}",
         call(fact.at),
@@ -113,7 +116,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 
 fn foreign(fact: &Fact<'_>, used: &ForeignUse) -> Finding {
     let ForeignUse { mapping, size, fingerprint, opened, of, context, is_certain } = *used;
-    let (who, at, known) = (fact.actor(), call(fact.at), of_size(size));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let known = of_size(size);
     let unless = if is_certain { "" } else { "; not proved, because both may stand for one context of the driver" };
     let message = format!(
         "{who} accesses {mapping}{known} in {at}, in a queue of context {context:#x}; it was opened in context {of:#x} \

@@ -88,7 +88,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (None, Kind::Usm) => ResultCode::INVALID_MEM_OBJECT,
         (None, _) => ResultCode::INVALID_ARGUMENT,
     };
-    let (who, at, born) = (fact.actor(), call(fact.at), fact.place(mismatch.born));
+    let who = fact.actor();
+    let at = call(fact.at);
+    let born = fact.place(mismatch.born);
     let expected = mismatch.expected.noun();
     let opened = mismatch.born.function.is_some_and(|function| function.effect().opens().is_some());
     let made = if opened { "opened" } else { "made" };

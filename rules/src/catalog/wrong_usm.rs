@@ -95,7 +95,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (None, None) => return None,
     };
     let what = Handle { kind: Kind::Usm, value: base };
-    let (who, size, at) = (fact.actor(), of_size(memory.requested.size), call(fact.at));
+    let who = fact.actor();
+    let size = of_size(memory.requested.size);
+    let at = call(fact.at);
     let message = format!("{who} gets handle data for {what}{size} in {at}; {why}, as allocated in {}", call(born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(born));
     finding.values(memory.requested.size, None).advice(advice).unless(Promise::AnyMemoryIsShareable)

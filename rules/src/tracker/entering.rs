@@ -83,7 +83,9 @@ impl Tracker {
             }
             Operation::Open(open) => return self.emit(facts, at, What::Opening(self.opening(at.process, open))),
             Operation::Allocate(Requested { context, device, size, .. }) => {
-                let (context, device, size) = (*context, *device, *size);
+                let context = *context;
+                let device = *device;
+                let size = *size;
                 let create = Create { kind: Kind::Usm, is_shareable: false, context, device, size };
                 return self.emit(facts, at, What::Creating(create));
             }
@@ -152,7 +154,8 @@ impl Tracker {
     /// A mapping that is accessed, if its memory was freed after it was opened.
     fn stale(&self, pointer: u64, mapping: &Mapping) -> Option<StaleUse> {
         let export = self.exports.get(mapping.export?)?;
-        let (freed, opened) = (export.last_free?, mapping.first_open()?);
+        let freed = export.last_free?;
+        let opened = mapping.first_open()?;
         let anew = || {
             let address = export.subject.value?;
             let (_, other) = self.state(export.producer)?.allocation_at(address)?;
@@ -272,7 +275,10 @@ fn foreign(
         return None;
     }
     let open = mapping.opens.last()?;
-    let (opened, of, size, fingerprint) = (open.place, open.context?, mapping.size, mapping.fingerprint);
+    let opened = open.place;
+    let of = open.context?;
+    let size = mapping.size;
+    let fingerprint = mapping.fingerprint;
     let mapping = Handle { kind: Kind::Mapping, value: pointer };
     let is_certain = [of, context].iter().all(|context| state.contexts.contains_key(context));
     Some(ForeignUse { mapping, size, fingerprint, opened, of, context, is_certain })
@@ -378,7 +384,9 @@ fn unmapped_in_use(state: &ProcessState, from: &Free, size: u64) -> Option<InUse
     let (command, unfinished) = in_flight(state, from, pointer, size);
     // One from before accesses what was mapped there then.
     let command = command.filter(|command| command.time > range.place.time);
-    let (memory, size, fingerprint) = (range.memory, object.size, object.fingerprint);
+    let memory = range.memory;
+    let size = object.size;
+    let fingerprint = object.fingerprint;
     (unfinished.is_some() || command.is_some()).then_some(InUse { memory, size, fingerprint, command, unfinished })
 }
 

@@ -180,7 +180,8 @@ impl Exports {
             if (export.producer, export.subject.kind, export.subject.serial)
                 == (got.process, subject.kind, subject.serial)
             {
-                let (id, is_first_handle) = (export.id, export.handles == 0);
+                let id = export.id;
+                let is_first_handle = export.handles == 0;
                 export.gets += 1;
                 export.latest_get = got;
                 export.handles += 1;

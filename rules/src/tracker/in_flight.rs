@@ -22,7 +22,8 @@ pub(super) struct Part {
 impl Part {
     /// How many bytes both access, if one of them writes.
     pub(super) fn conflict(&self, other: &Self) -> Option<u64> {
-        let ([start, end], [its_start, its_end]) = (self.bytes, other.bytes);
+        let [start, end] = self.bytes;
+        let [its_start, its_end] = other.bytes;
         let is_conflict = self.memory == other.memory && (self.writes || other.writes);
         let common = end.min(its_end).checked_sub(start.max(its_start));
         common.filter(|bytes| is_conflict && *bytes > 0)

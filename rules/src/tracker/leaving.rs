@@ -29,7 +29,8 @@ impl Tracker {
     /// A sample of the number of open descriptors of a process.
     pub fn descriptors(&mut self, who: ProcessId, open: u64, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(who) else { return };
-        let (exported, calls) = (state.descriptors.len() as u64, state.ipc_calls);
+        let exported = state.descriptors.len() as u64;
+        let calls = state.ipc_calls;
         let sample = Descriptors { open, held: state.held(), exported, calls };
         self.emit(facts, Place::outside_calls(who, at), What::Descriptors(sample));
     }

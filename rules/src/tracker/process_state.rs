@@ -351,7 +351,8 @@ impl ProcessState {
     /// The freed allocation that an address lies in.
     fn freed_at(&self, pointer: u64) -> Option<(&Allocation, DanglingUse)> {
         let (base, allocation) = self.memory_around(pointer)?;
-        let (died, size) = (allocation.freed?, allocation.requested.size);
+        let died = allocation.freed?;
+        let size = allocation.requested.size;
         let was = Handle { kind: Kind::Usm, value: base };
         Some((allocation, DanglingUse { pointer, was, died, size, fingerprint: None }))
     }

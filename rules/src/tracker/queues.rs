@@ -231,7 +231,8 @@ impl Queues {
         self.by_handle.entry(queue).or_default();
         self.wait_for_default(queue);
         let of = self.by_handle.entry(queue).or_default();
-        let (number, is_certain) = (of.last, of.last_by == tid);
+        let number = of.last;
+        let is_certain = of.last_by == tid;
         let front = self.front_of(queue);
         self.events.insert(event, Event { queue, number, is_certain, front });
     }

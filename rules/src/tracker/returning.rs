@@ -75,7 +75,9 @@ impl Tracker {
             Change::Exported { of, handle, replaced } => {
                 let data = self.state(at.process).and_then(|state| state.handles.get(handle));
                 let Some(data) = data else { return };
-                let (of, handle, replaced) = (*of, *handle, *replaced);
+                let of = *of;
+                let handle = *handle;
+                let replaced = *replaced;
                 What::Exported(Exported { of, handle, data, answer: &exit.answer, took, replaced })
             }
             Change::Opened(opened) => What::Opened(*opened),

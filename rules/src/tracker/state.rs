@@ -175,7 +175,8 @@ impl Tracker {
     /// The handle data of a kind that unknown bytes were before a few of them were changed. If the bytes name it, that
     /// is a number in them, otherwise one byte.
     pub(super) fn altered(&self, who: ProcessId, open: &Open) -> Option<Altered> {
-        let (size, checksum) = (open.size?, open.checksum?);
+        let size = open.size?;
+        let checksum = open.checksum?;
         let host = self.process(who)?.host;
         let change = |export: &Export| {
             let (original, got) = export.subject.data?;

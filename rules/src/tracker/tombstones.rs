@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn the_latest_are_kept_however_often_one_address_is_used_again() {
-        let (mut tombstones, limit) = (Tombstones::default(), Tombstones::LIMIT as u64);
+        let mut tombstones = Tombstones::default();
+        let limit = Tombstones::LIMIT as u64;
         add(&mut tombstones, 1);
         for _ in 0..5 * limit {
             add(&mut tombstones, 2);

@@ -214,7 +214,8 @@ impl Tracker {
                 {
                     not_judged.pairs += 1;
                 } else if unknown.since.len() < SINCE {
-                    let (first, second) = (first.of(unknown.place), second.of(at));
+                    let first = first.of(unknown.place);
+                    let second = second.of(at);
                     unknown.since.push(Since { first, second, bytes });
                 }
             }

@@ -356,7 +356,8 @@ mod tests {
 
     #[test]
     fn a_role_speaks_for_its_own_side_of_the_call() {
-        let (mut values, mut places) = (Values::default(), OutParams::default());
+        let mut values = Values::default();
+        let mut places = OutParams::default();
         Pointer(7).enter(&mut values);
         Pointer(7).out(&mut places);
         OutData(9).enter(&mut values);

@@ -170,7 +170,8 @@ impl Nulls {
 fn flags(function: Function, values: &Values) -> Option<Fault> {
     let flags = values.flags?;
     let defined = function.interface().flags.iter().find(|defined| defined.effect == function.effect())?;
-    let (undefined, exclusive) = (flags & u64::from(defined.undefined), u64::from(defined.exclusive));
+    let undefined = flags & u64::from(defined.undefined);
+    let exclusive = u64::from(defined.exclusive);
     if undefined != 0 {
         return Some(Fault::new("flags", Wrong::Bits(undefined), ResultCode::INVALID_ENUMERATION));
     }

@@ -194,7 +194,8 @@ pub struct Promises(u32);
 impl Promises {
     /// The set of these.
     pub const fn of(promises: &[Promise]) -> Self {
-        let (mut all, mut rest) = (0, promises);
+        let mut all = 0;
+        let mut rest = promises;
         while let [first, others @ ..] = rest {
             all |= 1 << *first as u32;
             rest = others;

@@ -26,7 +26,8 @@ impl FromStr for Ranks {
         const EXPECTED: &str = "ranks and ranges of them, as in 0,3-5";
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            let first = first.trim().parse().ok()?;
+            let last = last.trim().parse().ok()?;
             (first <= last).then_some(first..=last)
         };
         if text.is_empty() {
@@ -40,7 +41,8 @@ impl fmt::Display for Ranks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, range) in self.0.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            let (first, last) = (range.start(), range.end());
+            let first = range.start();
+            let last = range.end();
             if first == last { write!(f, "{comma}{first}")? } else { write!(f, "{comma}{first}-{last}")? }
         }
         Ok(())

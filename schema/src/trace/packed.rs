@@ -85,16 +85,22 @@ impl<'w> PackedCall<'w> {
             let enter = self.enter();
             return enter.begun(&enter.nulls());
         }
-        let (function, [_, _, call, _]) = (self.function, *self.head);
-        let (tid, time, operation) = (self.tid(), self.time(), Operation::of(function, self));
+        let function = self.function;
+        let [_, _, call, _] = *self.head;
+        let tid = self.tid();
+        let time = self.time();
+        let operation = Operation::of(function, self);
         Begun { function, call, tid, time, stack: self.stack(), operation, fault: None }
     }
 
     /// The call that has returned, decoded.
     #[inline]
     pub fn returned(&self) -> Returned {
-        let (function, [_, _, call, places]) = (self.function, *self.head);
-        let (tid, time, result) = (self.tid(), self.time(), ResultCode((places >> 32) as u32));
+        let function = self.function;
+        let [_, _, call, places] = *self.head;
+        let tid = self.tid();
+        let time = self.time();
+        let result = ResultCode((places >> 32) as u32);
         Returned { function, call, tid, time, result, answer: Answer::of(function, self) }
     }
 
@@ -110,7 +116,8 @@ impl<'w> PackedCall<'w> {
     #[inline]
     pub fn exit(&self) -> Exit {
         let [_, time, call, places] = *self.head;
-        let (values, result) = (Values::unpacked(places, self.values), ResultCode((places >> 32) as u32));
+        let values = Values::unpacked(places, self.values);
+        let result = ResultCode((places >> 32) as u32);
         Exit { function: self.function, call, tid: self.tid(), time: Nanos(time), result, values }
     }
 
@@ -268,7 +275,8 @@ mod tests {
             let mut words = Vec::new();
             let mut records = Vec::new();
             for ((row, call, tid, time, result), fields) in calls {
-                let (function, time) = (Function::ALL[row], Nanos(time));
+                let function = Function::ALL[row];
+                let time = Nanos(time);
                 let mut values = Values::NONE;
                 for (place, value) in fields.into_iter().enumerate() {
                     // A zero is a missing argument.

@@ -36,7 +36,8 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 Record::Exec(exec) => return write::record(42, exec),
                 Record::Footer(footer) => {
                     let called = |function: Function| footer.per_function.get(function.name()).copied().unwrap_or(0);
-                    let (returned, lost) = (footer.returned, footer.lost);
+                    let returned = footer.returned;
+                    let lost = footer.lost;
                     let totals = Totals { returned, lost, called: &called, kept: &footer.kept };
                     let end = End::new(42, &footer.how, &totals, &footer.clock);
                     return end.bytes().expect("an end fits").strip_suffix(CLOSE.as_bytes()).unwrap().to_vec();

@@ -76,7 +76,8 @@ extern "C" fn executed(told: &device::Access) {
     let device::Access { call, begin, end, memory, offset, length, pitch, rows, access } = *told;
     let Some(access) = usize::try_from(access).ok().and_then(|kind| Access::ALL.get(kind)).copied() else { return };
     let rows = Rows { offset, length, pitch, count: rows };
-    let (begin, end) = (Nanos(begin), Nanos(end));
+    let begin = Nanos(begin);
+    let end = Nanos(end);
     observer.executed(&Executed { call, tid: thread::id(), begin, end, memory, rows, access });
 }
 

@@ -228,7 +228,8 @@ impl Nearest {
     fn add(&mut self, pointer: u64) {
         let inside = |[begins, ends]: [u64; 2]| (begins..ends).contains(&pointer).then(|| pointer - begins);
         let Some(distance) = SHARED_RANGES.iter().filter_map(inside).min() else { return };
-        let ([first, second], [nearer, farther]) = (self.pointers, self.distances);
+        let [first, second] = self.pointers;
+        let [nearer, farther] = self.distances;
         if first == Some(pointer) || second == Some(pointer) {
             return;
         }

@@ -188,8 +188,10 @@ mod tests {
     /// One test, because the events of a process are one set.
     #[test]
     fn an_event_is_watched_from_the_call_that_shares_it_to_its_last_release() {
-        let (create, open) = (Function::urEventCreateExp, Function::urIPCOpenEventHandleExp);
-        let (retain, release) = (Function::urEventRetain, Function::urEventRelease);
+        let create = Function::urEventCreateExp;
+        let open = Function::urIPCOpenEventHandleExp;
+        let retain = Function::urEventRetain;
+        let release = Function::urEventRelease;
         let decide = |function: Function, inputs: &Inputs| decide(function.effect(), inputs);
         let enter = |function: Function, event| enter(function.effect(), event);
         let exit = |function: Function, event, flags, result, answers: &Values| {

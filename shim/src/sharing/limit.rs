@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn a_place_is_the_first_once_after_each_change() {
-        let (copy, fill) = (Function::urEnqueueUSMMemcpy, Function::urEnqueueUSMFill);
+        let copy = Function::urEnqueueUSMMemcpy;
+        let fill = Function::urEnqueueUSMFill;
         for _ in 0..3 {
             assert!(is_first(7, copy) && is_first(8, copy) && is_first(7, fill));
             assert!(!is_first(7, copy) && !is_first(8, copy) && !is_first(7, fill));

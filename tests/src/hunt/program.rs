@@ -135,8 +135,10 @@ fn unshared_memory(draft: &mut Draft) {
     let processes = draft.able();
     let process = draft.random.choose(&processes);
     let place = draft.place(process);
-    let (memory, context) = (draft.register(), place.context);
-    let (usm, size) = (draft.random.choose(&["host", "shared"]), draft.random.choose(&[4096, 5 << 20]));
+    let memory = draft.register();
+    let context = place.context;
+    let usm = draft.random.choose(&["host", "shared"]);
+    let size = draft.random.choose(&[4096, 5 << 20]);
     let seed = draft.random.below(1000);
     let make = draft.add(process, format!("alloc m{memory} {size} as {usm} in c{context}"), &[place.ready]);
     let write = draft.add(process, format!("write m{memory} seed {seed} in c{context}"), &[make]);

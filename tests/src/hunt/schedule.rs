@@ -8,7 +8,8 @@ use super::draft::{Draft, Id, Node};
 /// The script of a draft, and the lines of its steps.
 pub(super) fn script(draft: &mut Draft) -> (String, BTreeMap<Id, usize>) {
     pass_on_what_was_removed(draft);
-    let (mut text, mut lines) = (String::new(), BTreeMap::new());
+    let mut text = String::new();
+    let mut lines = BTreeMap::new();
     let mut done = vec![false; draft.nodes.len()];
     let mut next = None;
     loop {

@@ -36,7 +36,8 @@ impl Script {
             let line = text.lines().find_map(|line| line.strip_prefix(begin));
             line.unwrap_or_default().split_whitespace().map(named).collect()
         };
-        let (stages, not_yet) = (stages("# on: "), stages("# not yet on: "));
+        let not_yet = stages("# not yet on: ");
+        let stages = stages("# on: ");
         assert!(!stages.is_empty(), "{} is for no stage", file.display());
         Self { file, stages, not_yet }
     }

@@ -156,7 +156,9 @@ impl Sharing {
         let seed = draft.random.below(1000);
         let written = Self::write(draft, kind, &owner, object, make, seed, offset, end);
         let got = Self::get(draft, kind, &owner, object, offset, make, end);
-        let (sent, got, openings) = (got, vec![got], Vec::new());
+        let sent = got;
+        let got = vec![got];
+        let openings = Vec::new();
         let mut sharing = Self { kind, owner, object, size, offset, make, written, got, sent, openings, end, pool_end };
         if kind.has_parts() && draft.random.one_in(4) {
             sharing.get_again(draft, offset);
@@ -169,7 +171,9 @@ impl Sharing {
 
     fn get(draft: &mut Draft, kind: Kind, owner: &Place, object: usize, offset: usize, make: Id, end: Id) -> Got {
         let handle = draft.register();
-        let (suffix, context, by) = (kind.suffix(), owner.context, kind.by());
+        let suffix = kind.suffix();
+        let context = owner.context;
+        let by = kind.by();
         let step = format!("get{suffix} m{object}{} -> h{handle} in c{context}{by}", inside(offset));
         let get = draft.add(owner.process, step, &[make]);
         let put = draft.add(owner.process, kind.put(handle, owner.context), &[get]);
@@ -223,11 +227,15 @@ impl Sharing {
 
     /// One more opening.
     pub(super) fn open(&mut self, draft: &mut Draft, place: Place, seed: Option<usize>) {
-        let (kind, context, process) = (self.kind, place.context, place.process);
-        let (object, sent) = (draft.register(), self.sent);
+        let kind = self.kind;
+        let context = place.context;
+        let process = place.process;
+        let object = draft.register();
+        let sent = self.sent;
         // The opener has got the descriptor that the handle names, and writes its own number into it.
         let replaced = if kind == Kind::Raw && draft.random.one_in(3) { " replaced" } else { "" };
-        let (suffix, by) = (kind.suffix(), kind.by());
+        let suffix = kind.suffix();
+        let by = kind.by();
         let step = format!("open{suffix} h{} -> m{object} in c{context}{by}{replaced}", sent.handle);
         let open = draft.add(process, step, &[sent.get, place.ready]);
         let mut uses = Vec::new();

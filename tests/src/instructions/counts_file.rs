@@ -58,7 +58,8 @@ impl RecordedCounts {
         let Some(kept) = self.of(profile, way) else {
             return Some(format!("{way}: no count is kept for the profile {profile}; renew the counts with {RENEW}"));
         };
-        let (before, after) = (kept.total(), now.total());
+        let before = kept.total();
+        let after = now.total();
         let change = format!("{way}, profile {profile}: {before} instructions per call were added, now {after}");
         if 100 * after > (100 + TOLERANCE) * before {
             Some(format!(

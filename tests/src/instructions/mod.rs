@@ -107,7 +107,8 @@ fn pair_of(libraries: &Path, way: Option<Way>) -> Pair {
         fs::create_dir(&path).expect("a folder in a temporary folder");
         path
     };
-    let (loader, traces) = (place("loader"), place("traces"));
+    let loader = place("loader");
+    let traces = place("traces");
     symlink(libraries.join("libze_loader.so"), loader.join("libze_loader.so.1")).expect("a link in a temporary folder");
 
     let mut command = clean_command(&apps::executable("marked_pairs", Release::R2026_2));

@@ -164,7 +164,8 @@ mod tests {
     /// A program without libraries, of these instructions; it ends with success.
     fn program(name: &str, body: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (source, program) = (folder.path().join("source.s"), folder.path().join(name));
+        let source = folder.path().join("source.s");
+        let program = folder.path().join(name);
         let text = format!(
             ".bss\nspace: .skip 64\n.text\n.globl _start\n_start:\n{body}\nmov $60, %eax\nxor %edi, %edi\nsyscall\n"
         );

@@ -47,7 +47,8 @@ struct File {
 
 impl File {
     fn take(&mut self, record: &[u64]) {
-        let (first, body) = (record[0], &record[1..]);
+        let first = record[0];
+        let body = &record[1..];
         let before = std::mem::take(&mut self.before);
         match first & 0xf {
             // The magic number has this type, too.

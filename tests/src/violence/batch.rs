@@ -129,7 +129,8 @@ impl Batch {
                     remove_returns_without_begin(&mut trace);
                 }
                 trace.assert_whole();
-                let (begun, returned) = (trace.calls("B").count() as u64, trace.calls("E").count() as u64);
+                let begun = trace.calls("B").count() as u64;
+                let returned = trace.calls("E").count() as u64;
                 (comparison, Seen { begun, returned, ends })
             }));
             let Ok((comparison, mut calls)) = read else {
@@ -216,7 +217,8 @@ impl Batch {
             }
             for ((opinion, file), seen) in perfetto::opinions(&files, &[SLICES]).iter().zip(&files).zip(seen) {
                 if !is_loaded(opinion, &[seen]) {
-                    let (begun, ends) = (seen.begun, seen.ends);
+                    let begun = seen.begun;
+                    let ends = seen.ends;
                     let what = format!(
                         "{}: Perfetto does not load {begun} calls, {ends} returns: {opinion:?}",
                         file.display()
@@ -230,7 +232,8 @@ impl Batch {
 
 /// Whether Perfetto shows these calls as our reader does.
 fn is_loaded(opinion: &perfetto::Opinion, seen: &[&Seen]) -> bool {
-    let (mut calls, mut open) = (0, 0..=0);
+    let mut calls = 0;
+    let mut open = 0..=0;
     for seen in seen {
         calls += seen.begun;
         // Perfetto lets a return without a begin end the call before it, if that is still open.

@@ -46,7 +46,8 @@ fn answers_are_those_without_urscope(interface: &str, at_least: usize, program: 
     let list = folder.path().join("functions.txt");
     fs::write(&list, functions(interface)).expect("a file can be written");
     let run = |run: TestRun| run.option("--no-check").arg(&list).arg(CALLS).run();
-    let (bare, traced) = (run(program().option("--no-shim")), run(program()));
+    let bare = run(program().option("--no-shim"));
+    let traced = run(program());
     assert_eq!((bare.code, traced.code), (0, 0), "{}{}", bare.stderr, traced.stderr);
     assert_eq!(bare.stdout.lines().count(), traced.stdout.lines().count());
     let compared = || bare.stdout.lines().zip(traced.stdout.lines()).filter(|(bare, _)| !bare.contains(" signal "));
@@ -83,7 +84,8 @@ fn unified_runtime_answers_as_without_urscope() {
 #[test]
 fn a_chain_that_leads_nowhere_ends() {
     let run = || TestRun::of("bad_calls_ze", Release::R2026_2, Adapter::V2).option("--no-check");
-    let (bare, traced) = (run().option("--no-shim").run(), run().run());
+    let bare = run().option("--no-shim").run();
+    let traced = run().run();
     assert_eq!((bare.code, bare.stdout.lines().count()), (0, 6), "{}", bare.stderr);
     assert_eq!((traced.code, &traced.stdout), (bare.code, &bare.stdout), "{}", traced.stderr);
 }

@@ -51,7 +51,8 @@ fn shows_the_same_fingerprint_on_both_sides() {
             .filter_map(|record| record["args"]["fingerprint"].as_str().map(String::from))
             .collect()
     };
-    let (got, opened) = (fingerprints("urIPCGetMemHandleExp"), fingerprints("urIPCOpenMemHandleExp"));
+    let got = fingerprints("urIPCGetMemHandleExp");
+    let opened = fingerprints("urIPCOpenMemHandleExp");
     assert_eq!(got.len(), 1);
     assert_eq!(got, opened);
 }

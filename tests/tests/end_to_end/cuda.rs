@@ -68,7 +68,8 @@ fn a_leaked_mapping_of_a_block_is_said_to_hold_all_of_it() {
 }
 
 fn compiled(folder: &Path, text: &str, flags: &[&str]) -> PathBuf {
-    let (source, made) = (folder.join("made.c"), folder.join("made"));
+    let source = folder.join("made.c");
+    let made = folder.join("made");
     fs::write(&source, text).expect("a file can be written");
     let status = Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&made).status();
     assert!(status.expect("gcc cannot be started").success());
@@ -130,7 +131,8 @@ fn a_library_in_front_of_the_driver_goes_on_and_a_call_is_recorded_once() {
     let neighbour = compiled(folder.path(), NEIGHBOUR, &["-shared", "-fPIC"]);
     for program in PROGRAMS {
         let run = || TestRun::of_cuda(program).arg("memory-right").env("LD_PRELOAD", &neighbour);
-        let (traced, bare) = (run().run(), run().untraced().run());
+        let traced = run().run();
+        let bare = run().untraced().run();
         let lines = |text: &str| {
             let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
             lines.sort();
@@ -257,7 +259,8 @@ int main(void) {
     let folder = tempfile::tempdir().expect("no temporary folder");
     let program = compiled(folder.path(), program, &[]);
     let run = || TestRun::of_program(&program);
-    let (traced, bare) = (run().run(), run().untraced().run());
+    let traced = run().run();
+    let bare = run().untraced().run();
     assert_eq!(bare.stdout, "(nil) 1 (nil) 1 (nil) 1 (nil) 1 0 0\n");
     assert_eq!(traced.stdout, bare.stdout, "{}", traced.stderr);
     assert!(traced.traces().is_empty(), "nothing is written");

@@ -36,7 +36,8 @@ fn prose(text: &str) -> String {
 /// Whether a text has a block of code that is indented, outside of fences. What belongs to an entry of a list follows
 /// another line.
 fn has_indented_block(text: &str) -> bool {
-    let (mut fenced, mut blank) = (false, true);
+    let mut fenced = false;
+    let mut blank = true;
     text.lines().any(|line| {
         fenced ^= line.trim_start().starts_with("```");
         let begins = !fenced && blank && line.starts_with("    ") && !line.trim_start().starts_with("```");

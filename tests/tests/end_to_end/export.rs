@@ -17,7 +17,8 @@ const FLOWS: &str = "select out.name as a, into_.name as b, \
     from flow join slice out on slice_out = out.id join slice into_ on slice_in = into_.id order by into_.ts, a, b, p, q";
 
 fn exported(outcome: &Outcome, to: &Path) {
-    let (traces, file) = (outcome.trace_folder(), to.to_str().unwrap());
+    let traces = outcome.trace_folder();
+    let file = to.to_str().unwrap();
     let ended = run::urscope(&["export", traces.to_str().unwrap(), "-o", file]);
     assert_eq!((ended.code, ended.stdout.as_str()), (0, ""), "{}", ended.stderr);
 }
@@ -31,7 +32,8 @@ const SLICES: &str = "select name, category, count(*) as n, sum(dur) as took fro
 /// Exports a run, loads it in Perfetto, and returns the flows.
 fn drawn(outcome: &Outcome) -> Vec<(String, String, bool)> {
     let folder = tempfile::tempdir().unwrap();
-    let (chrome, native) = (folder.path().join("same.json"), folder.path().join("same.pftrace.gz"));
+    let chrome = folder.path().join("same.json");
+    let native = folder.path().join("same.pftrace.gz");
     exported(outcome, &chrome);
     exported(outcome, &native);
     let queries = [FLOWS, NAMES, COUNTERS, SLICES];
@@ -47,7 +49,8 @@ fn drawn(outcome: &Outcome) -> Vec<(String, String, bool)> {
     assert!(names.iter().any(|name| name.contains(", producer")), "{names:?}");
     assert!(native.rows(2).iter().any(|row| row["name"] == "descriptors open"), "{:?}", native.rows(2));
 
-    let (plain, packed) = (folder.path().join("run.json"), folder.path().join("run.json.gz"));
+    let plain = folder.path().join("run.json");
+    let packed = folder.path().join("run.json.gz");
     exported(outcome, &plain);
     exported(outcome, &packed);
     assert!(fs::metadata(&packed).unwrap().len() < fs::metadata(&plain).unwrap().len());
@@ -61,7 +64,9 @@ fn drawn(outcome: &Outcome) -> Vec<(String, String, bool)> {
     // Accesses of commands that the device has executed.
     let bars = count(&|event| event["ph"] == "X" && event["cat"] == "urscope");
     let calls = count(&phase("X")) + count(&phase("B")) - bars;
-    let (lives, over, findings) = (count(&phase("b")), count(&phase("e")), count(&phase("i")));
+    let lives = count(&phase("b"));
+    let over = count(&phase("e"));
+    let findings = count(&phase("i"));
     assert_eq!(opinion.count("slices"), calls + bars + lives + findings);
     assert_eq!(opinion.count("unfinished"), count(&phase("B")) + lives - over);
     assert_eq!(opinion.count("flows"), count(&|event| event["flow_in"] == true));
@@ -139,7 +144,8 @@ const FOUND: &str =
 
 #[test]
 fn slices_have_their_call_sites_below_a_track_of_all_findings() {
-    let (folder, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let files = tempfile::tempdir().unwrap();
     let ranks = ["-launcher", "fork", "-n", "11"];
     let start = ranks.iter().fold(TestRun::of_program(launcher("mpich-5.0.2")), |run, word| run.arg(*word));
     let start = start.arg(apps::executable("clean_ranks", Release::R2026_2)).arg(folder.path()).arg("leak");
@@ -230,10 +236,13 @@ print(json.dumps({
 fn duckdb_reads_the_tables_of_several_nodes_as_one() {
     let folder = tempfile::tempdir().unwrap();
     let runs = ["free_while_open", "clean"].map(|name| TestRun::of(name, Release::R2026_2, Adapter::V2).run());
-    let (mut calls, mut rules, mut processes) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    let mut calls = BTreeMap::new();
+    let mut rules = BTreeMap::new();
+    let mut processes = Vec::new();
     let mut asked = vec!["-c".to_owned(), ASKED.to_owned()];
     for (node, run) in runs.iter().enumerate() {
-        let (traces, to) = (run.trace_folder(), folder.path().join(format!("node{node}")));
+        let traces = run.trace_folder();
+        let to = folder.path().join(format!("node{node}"));
         let arguments = ["export", traces.to_str().unwrap(), "--format", "parquet", "-o", to.to_str().unwrap()];
         let ended = run::urscope(&arguments);
         assert_eq!(ended.code, 0, "{}", ended.stderr);

@@ -42,7 +42,8 @@ fn calls_are_listed_while_the_program_runs() {
 
     let (mut program, input) = lingering(&traces, "sharing");
     let mut listed = take(&lines, 4);
-    let (get, put) = ("urIPCGetMemHandleExp", "urIPCPutMemHandleExp");
+    let get = "urIPCGetMemHandleExp";
+    let put = "urIPCPutMemHandleExp";
     assert_eq!(functions(&listed), [get, put, put, get]);
     assert_eq!(program.try_wait().expect("a child can be asked"), None, "the program has not ended");
     drop(input);

@@ -60,7 +60,8 @@ fn write(path: &Path, content: &[u8]) {
 
 /// The copied sources with the fourth interface, and the lines that were changed for it.
 fn sources() -> PathBuf {
-    let (repository, copies) = (repository(), repository().join("target/fourth-interface"));
+    let copies = repository().join("target/fourth-interface");
+    let repository = repository();
     let ours = repository.join("tests/fourth_interface");
     for name in CRATES {
         copy(&repository.join(name).join("src"), &copies.join(name).join("src"));
@@ -109,14 +110,17 @@ fn a_fourth_interface_is_a_folder_in_two_crates_and_its_lines_in_the_lists() {
         .args(["build", "--quiet", "--offline", "--package", "fourth-interface", "--package", "urscope-preload"])
         .current_dir(&copies)
         .env("CARGO_TARGET_DIR", &target));
-    let (place, ours) = (tempfile::tempdir().unwrap(), repository().join("tests/fourth_interface"));
+    let place = tempfile::tempdir().unwrap();
+    let ours = repository().join("tests/fourth_interface");
     let at = |name: &str| place.path().join(name);
     let compiler = || Command::new(env::var_os("CC").unwrap_or("cc".into()));
-    let (library, program) = (at("libamdhip64.so.7"), at("program"));
+    let library = at("libamdhip64.so.7");
+    let program = at("program");
     run(compiler().args(["-shared", "-fPIC", "-o"]).args([&library, &ours.join("library.c")]));
     run(compiler().arg("-o").args([&program, &ours.join("program.c"), &library]).arg("-ldl"));
     for way in ["linked", "looked up"] {
-        let (traces, handle) = (at(way), at("handle"));
+        let traces = at(way);
+        let handle = at("handle");
         for mode in ["export", "open"] {
             run(Command::new(&program)
                 .args([Path::new(mode), &handle])

@@ -79,7 +79,9 @@ fn judged(outcome: &Outcome) -> Judgement {
     let mut calls: Vec<_> =
         report.processes().iter().map(|process| process["calls"].as_u64().expect("a number")).collect();
     calls.sort_unstable();
-    let (verdict, violations, all_calls) = (report.verdict().to_owned(), report.violations(), report.all_calls());
+    let verdict = report.verdict().to_owned();
+    let violations = report.violations();
+    let all_calls = report.all_calls();
     Judgement { verdict, violations, found, live, all_calls, calls }
 }
 
@@ -174,7 +176,8 @@ fn those_of_physical_memory_and_of_events_are_recorded_too() {
         (crate::event::ORDERS[0], [("GetIpcHandle", "Get"), ("OpenIpcHandle", "Open")]),
     ] {
         let run = || run(program, Adapter::V2, "binary");
-        let (plain, with) = (run().run(), run().option("--inner-calls").run());
+        let plain = run().run();
+        let with = run().option("--inner-calls").run();
         assert_eq!(judged(&with), judged(&plain), "{program}");
         assert_eq!(with.report().verdict(), "clean", "{program}");
         let traces = with.traces();

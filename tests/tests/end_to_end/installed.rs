@@ -129,7 +129,8 @@ fn modules_work(name: &str) {
     for (modules, is_link) in [(&links, true), (&copies, false)] {
         fs::create_dir_all(modules.join("urscope")).expect("a new folder");
         for file in [version.to_owned(), format!("{version}.lua")] {
-            let (from, to) = (tree.join("share/modulefiles/urscope").join(&file), modules.join("urscope").join(&file));
+            let from = tree.join("share/modulefiles/urscope").join(&file);
+            let to = modules.join("urscope").join(&file);
             let made = if is_link { symlink(from, to) } else { fs::copy(from, to).map(drop) };
             made.expect("a file of the tree is there");
         }

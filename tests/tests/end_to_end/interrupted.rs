@@ -72,7 +72,8 @@ on_both_adapters! {
         let program = TestRun::of("stepped_calls", Release::R2026_2, adapter);
         let outcome = program.env("URSCOPE_FORMAT", form).run();
         assert_eq!(outcome.stdout, "stepped\n", "{form}: {}", outcome.stderr);
-        let (report, traces) = (outcome.report(), outcome.traces());
+        let report = outcome.report();
+        let traces = outcome.traces();
         let is_false = |finding: &&Value| finding["severity"] != "note" && finding["rule"] != "calls-lost";
         let wrong: Vec<&Value> = report.findings().iter().filter(is_false).collect();
         assert!(wrong.is_empty(), "{form}: {wrong:#?}");

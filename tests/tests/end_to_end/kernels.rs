@@ -28,7 +28,8 @@ on_both_adapters! {
         let outcome = run.run();
         let report = outcome.report();
         assert_eq!((outcome.code, report.violations()), (1, vec!["error use-after-close".to_owned()]), "{report:#?}");
-        let (message, parts) = (report.findings()[0]["message"].as_str().unwrap(), ["(urEnqueueKernelLaunchWithArgsExp,", "closed in"]);
+        let message = report.findings()[0]["message"].as_str().unwrap();
+        let parts = ["(urEnqueueKernelLaunchWithArgsExp,", "closed in"];
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
 

@@ -34,7 +34,8 @@ fn the_ranks_of_an_mpi_launcher_are_one_run() {
 fn every_rank_may_have_a_directory_of_its_own() {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     for (release, arguments) in LAUNCHERS {
-        let (folder, traces) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let traces = tempfile::tempdir().unwrap();
         let root = traces.path().to_str().unwrap();
         let test_run = TestRun::of_program(launcher(release)).option("--no-check");
         let start = arguments.iter().fold(test_run, |test_run, word| test_run.arg(*word));
@@ -125,7 +126,8 @@ fn what_one_rank_forgets_fails_the_job() {
         assert!(report.violations().iter().any(|found| found == "warning leaked-mapping"), "{report:#?} {stderr}");
         assert_eq!(code, 1, "{stderr}");
         let leaked = report.finding("leaked-mapping");
-        let (rank, pid) = (&leaked["process"]["rank"], &leaked["process"]["pid"]);
+        let rank = &leaked["process"]["rank"];
+        let pid = &leaked["process"]["pid"];
         let message = leaked["message"].as_str().unwrap();
         assert!(rank.is_u64() && message.starts_with(&format!("rank {rank} (pid {pid}) opened")), "{leaked:#?}");
     }

@@ -373,7 +373,8 @@ fn a_driver_is_watched_through_the_tables_behind_its_handles() {
                 let loader = loader.arg(&driver).arg(way);
                 if let Some(more) = more { loader.arg(more) } else { loader }
             };
-            let (bare, traced) = (test_run().untraced().run(), test_run().run());
+            let bare = test_run().untraced().run();
+            let traced = test_run().run();
             assert_eq!(bare.stdout, format!("the memory was shared through {way}\n"), "{}", bare.stderr);
             assert_eq!((traced.code == 0, &traced.stdout), (more.is_none(), &bare.stdout), "{}", traced.stderr);
             assert_eq!(traced.report().verdict(), expected, "{way}: {:#?}", traced.report());

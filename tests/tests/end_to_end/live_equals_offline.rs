@@ -60,7 +60,8 @@ fn judged(trace: &Trace) -> Found {
     let ended = run::urscope(&["check", "--format", "json", trace.path.to_str().expect("a path in UTF-8")]);
     let report = Report::parse(&ended.stdout);
     let ended = report.process(trace.pid())["ended"] == "exited";
-    let (mut found, by_judge) = (Found::default(), by_judge());
+    let mut found = Found::default();
+    let by_judge = by_judge();
     for finding in report.findings() {
         let message = finding["message"].as_str().unwrap_or_default();
         let by_its_end = message.contains("was killed before it could")
@@ -190,7 +191,8 @@ fn a_violation_is_reported_with_the_call_stacks_of_both_places() {
 fn findings_are_reported_while_the_program_runs_where_that_is_wanted() {
     let test_run =
         || TestRun::of("scenario put_of_unknown", Release::R2026_2, Adapter::V2).without_env("URSCOPE_VALIDATE");
-    let (violation, none) = ("error put-of-unknown", Vec::<String>::new());
+    let violation = "error put-of-unknown";
+    let none = Vec::<String>::new();
     let unwanted = [
         test_run(),
         TestRun::of("scenario put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off"),
@@ -222,7 +224,8 @@ fn a_finding_is_reported_in_the_call_that_causes_it() {
     let is_finding = |record: &Value| record["ph"] == "i" && record["name"] == "finding";
     let mut findings = traces.iter().filter_map(|trace| {
         let at = trace.records.iter().position(is_finding)?;
-        let (before, finding) = (trace.records.get(..at)?, trace.records.get(at)?);
+        let before = trace.records.get(..at)?;
+        let finding = trace.records.get(at)?;
         let of_thread = |record: &&Value| record["cat"] == "api" && record["tid"] == finding["tid"];
         before.iter().rev().find(of_thread)
     });
@@ -265,7 +268,8 @@ fn a_clean_program_is_never_refused() {
         let run =
             |on_error: &str| TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", on_error).run();
         for on_error in ["refuse", "abort"] {
-            let (left, strict) = (run("report"), run(on_error));
+            let left = run("report");
+            let strict = run(on_error);
             assert_eq!(
                 (strict.code, &strict.stdout),
                 (left.code, &left.stdout),

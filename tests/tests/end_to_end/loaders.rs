@@ -71,7 +71,8 @@ fn a_loader_that_is_out_of_reach_is_reported() {
             let loader = Release::R2026_2.library("libur_loader.so.0");
             TestRun::of_program(&program).adapter(Adapter::V2).arg(way).arg(loader)
         };
-        let (bare, traced) = (test_run().untraced().run(), test_run().run());
+        let bare = test_run().untraced().run();
+        let traced = test_run().run();
         assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{way}: {}{}", bare.stderr, traced.stderr);
         traced
     };
@@ -100,10 +101,12 @@ fn an_adapter_with_visible_symbols_calls_its_own_functions() {
         let adapter = folder.path().join("libown.so");
         apps::compile_with_headers("own_adapter.cpp", &adapter, flags);
         let test_run = || TestRun::of_program(&program).arg(&adapter).arg("once");
-        let (bare, traced) = (test_run().untraced().run(), test_run().run());
+        let bare = test_run().untraced().run();
+        let traced = test_run().run();
         assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{flags:?}: {}{}", bare.stderr, traced.stderr);
         assert!(bare.stdout.contains("open: 0\nclose: 0\n") && bare.stdout.ends_with("done: 7\n"), "{}", bare.stdout);
-        let (traces, report) = (traced.traces(), traced.report());
+        let traces = traced.traces();
+        let report = traced.report();
         let own = apps::CALLS_OF_OWN_ADAPTER.map(|call| (call, 1));
         for (call, count) in own.into_iter().chain([("urDeviceGetInfo", 0)]) {
             assert_eq!(trace::count(&traces, "B", call), count, "{flags:?}, {call}: {}", traced.stderr);

@@ -191,7 +191,8 @@ fn mentions(module: &[String], source: &str) -> BTreeSet<Vec<String>> {
     let token = |at: usize| tokens.get(at).map_or("", String::as_str);
     let mut found = BTreeSet::new();
     // The modules that stand in the file, and at which depth of braces each began.
-    let (mut inline, mut depth) = (Vec::<(String, usize)>::new(), 0);
+    let mut inline = Vec::<(String, usize)>::new();
+    let mut depth = 0;
     let mut at = 0;
     while at < tokens.len() {
         match token(at) {
@@ -365,7 +366,8 @@ fn arrows(root: &Path) -> BTreeMap<PathBuf, Arrows> {
 
 /// What one of them leads to, also over others.
 fn reached<'a>(arrows: &'a Arrows, from: &'a str) -> BTreeSet<&'a str> {
-    let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
+    let mut reached = BTreeSet::new();
+    let mut next = vec![from];
     while let Some(from) = next.pop() {
         let to = arrows.get(from).into_iter().flat_map(BTreeMap::keys).map(String::as_str);
         next.extend(to.filter(|to| reached.insert(*to)));

@@ -25,7 +25,8 @@ fn a_program_with_address_sanitizer_starts_and_is_traced() {
     let program = opener(folder.path(), &["-fsanitize=address"]);
     // The runtime keeps what it has allocated until the end.
     let test_run = || run_of(&program).env("ASAN_OPTIONS", "detect_leaks=0");
-    let (bare, traced) = (test_run().untraced().run(), test_run().run());
+    let bare = test_run().untraced().run();
+    let traced = test_run().run();
     assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}{}", bare.stderr, traced.stderr);
     assert_eq!(traced.report().verdict(), "clean", "{}", traced.stderr);
 }
@@ -66,7 +67,8 @@ fn a_program_with_thread_sanitizer_gets_no_report_about_urscope() {
 #[test]
 fn a_filter_of_system_calls_kills_no_traced_program() {
     let test_run = || TestRun::of("ur_sharing no_statx", Release::R2026_2, Adapter::V2);
-    let (bare, traced) = (test_run().untraced().run(), test_run().run());
+    let bare = test_run().untraced().run();
+    let traced = test_run().run();
     assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}{}", bare.stderr, traced.stderr);
     assert_eq!(traced.report().verdict(), "clean", "{}", traced.stderr);
     assert_eq!(trace::count(&traced.traces(), "E", "urIPCGetMemHandleExp"), 5002);
@@ -95,7 +97,8 @@ fn wrapper(folder: &Path) -> PathBuf {
 }
 
 fn compiled(folder: &Path, text: &str) -> PathBuf {
-    let (source, library) = (folder.join("wrapper.c"), folder.join("wrapper.so"));
+    let source = folder.join("wrapper.c");
+    let library = folder.join("wrapper.so");
     fs::write(&source, text).expect("a file can be written");
     let compiled = Command::new("gcc").args(["-shared", "-fPIC"]).arg(&source).arg("-o").arg(&library).status();
     assert!(compiled.expect("gcc cannot be started").success());
@@ -105,9 +108,11 @@ fn compiled(folder: &Path, text: &str) -> PathBuf {
 #[test]
 fn another_wrapper_behind_urscope_sees_what_it_saw() {
     let folder = tempfile::tempdir().expect("no temporary folder");
-    let (program, wrapper) = (opener(folder.path(), &[]), wrapper(folder.path()));
+    let program = opener(folder.path(), &[]);
+    let wrapper = wrapper(folder.path());
     let test_run = || run_of(&program).env("LD_PRELOAD", &wrapper);
-    let (bare, traced) = (test_run().untraced().run(), test_run().run());
+    let bare = test_run().untraced().run();
+    let traced = test_run().run();
     assert!(bare.stdout.contains("asked 2 times"), "{}", bare.stdout);
     assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}{}", bare.stderr, traced.stderr);
     assert_eq!(traced.report().verdict(), "clean", "{}", traced.stderr);
@@ -117,7 +122,8 @@ fn another_wrapper_behind_urscope_sees_what_it_saw() {
 #[test]
 fn a_wrapper_in_front_of_urscope_is_named() {
     let folder = tempfile::tempdir().expect("no temporary folder");
-    let (program, wrapper) = (opener(folder.path(), &[]), wrapper(folder.path()));
+    let program = opener(folder.path(), &[]);
+    let wrapper = wrapper(folder.path());
     let script = format!("export LD_PRELOAD={}:{}; exec \"$@\"", wrapper.display(), artefacts::preloaded().display());
     let loader = Release::R2026_2.library("libur_loader.so.0");
     let test_run = TestRun::of_program("/bin/sh").adapter(Adapter::V2).arg("-c").arg(script).arg("sh");
@@ -150,7 +156,8 @@ __attribute__((destructor)) static void end(void) { is_gone = 1; }
 #[test]
 fn a_wrapper_that_is_gone_at_the_end_is_not_called() {
     let folder = tempfile::tempdir().expect("no temporary folder");
-    let (program, wrapper) = (opener(folder.path(), &[]), compiled(folder.path(), GONE));
+    let program = opener(folder.path(), &[]);
+    let wrapper = compiled(folder.path(), GONE);
     let outcome = run_of(&program).env("LD_PRELOAD", &wrapper).run();
     assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
 }
@@ -212,7 +219,8 @@ fn programs_run_and_are_judged_beside_each_neighbour() {
     for (name, variables) in NEIGHBOURS {
         let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, at(value))).collect();
         let neighbour = at(name);
-        let (behind, in_front) = (format!("{ours}:{neighbour}"), format!("{neighbour}:{ours}"));
+        let behind = format!("{ours}:{neighbour}");
+        let in_front = format!("{neighbour}:{ours}");
         for (program, preloads) in [("clean", &[&behind][..]), ("mistakes leaked_mapping", &[&behind, &in_front])] {
             let bare = run_beside(program, &neighbour, &variables, false);
             assert_eq!(bare.code, 0, "{neighbour}: {}", bare.stderr);

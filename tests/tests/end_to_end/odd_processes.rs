@@ -40,7 +40,8 @@ const NO_TRACE: &str = " could not write its trace: Not a directory";
 /// Checks that nothing is judged, and that each record is in the trace or counted as lost.
 fn is_counted(outcome: &Outcome) {
     // A file that cannot be opened again is not cut behind its end.
-    let (report, trace) = (outcome.report(), Trace::read_of_killed(&outcome.trace_files()[0]));
+    let report = outcome.report();
+    let trace = Trace::read_of_killed(&outcome.trace_files()[0]);
     assert_eq!(report.verdict(), "not-judged", "{}", outcome.stderr);
     let [process] = report.processes() else { panic!("one process: {}", outcome.stderr) };
     let lost = process["lost"].as_u64().expect("a number");

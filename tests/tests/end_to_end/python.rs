@@ -154,7 +154,8 @@ on_both_adapters! {
         ];
         let (first, others) = all.split_at(1);
         for (program, tests, expected) in if adapter == Adapter::V1 { first } else { others } {
-            let (program, tests) = (*program, *tests);
+            let program = *program;
+            let tests = *tests;
             assert_passed(&python_on_2025_3(program, adapter).untraced().run(), tests);
             let outcome = python_on_2025_3(program, adapter).run();
             assert_passed(&outcome, tests);

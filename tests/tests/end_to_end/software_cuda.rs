@@ -296,7 +296,8 @@ time.sleep(1)
 /// Of the headers of a newer release.
 #[test]
 fn what_is_declared_and_exported_is_what_the_headers_have() {
-    let (root, headers) = (urscope_tests::repository(), cuda_runtime().join("include"));
+    let root = urscope_tests::repository();
+    let headers = cuda_runtime().join("include");
     let [api, types] = ["cuda.h", "cudaTypedefs.h"].map(|name| fs::read_to_string(headers.join(name)).unwrap());
     let is_name = |symbol: &str| api.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).any(|word| word == symbol);
     let mut rows = 0;

@@ -46,7 +46,8 @@ impl Screen {
             .stdout(Stdio::piped())
             .spawn()
             .expect("script can be started");
-        let (keys, mut out) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        let keys = child.stdin.take().expect("a pipe");
+        let mut out = child.stdout.take().expect("a pipe");
         let shown = Arc::new(Mutex::new((vt100::Parser::new(lines, columns, 0), Vec::new())));
         let into = Arc::clone(&shown);
         let reader = thread::spawn(move || {
@@ -140,7 +141,9 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
         let ended = run::urscope(&[question, "--format", "json", traces.to_str().expect("a path in UTF-8")]);
         serde_json::from_str(&ended.stdout).expect("JSON")
     };
-    let (judgement, holders, stats) = (answer("check"), answer("holders"), answer("stats"));
+    let judgement = answer("check");
+    let holders = answer("holders");
+    let stats = answer("stats");
     let process = &judgement["processes"][0];
     assert_eq!((&process["ended"], holders["pinned_bytes"].as_u64()), (&Value::from("running"), Some(8 << 20)));
     let errors: u64 = stats["calls"]

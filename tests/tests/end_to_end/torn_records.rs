@@ -22,7 +22,8 @@ fn a_record_torn_at_any_store_costs_only_itself() {
     let starts = |record: &[u8]| -> Vec<usize> {
         (0..text.len()).filter(|at| text[*at..].starts_with(record)).map(|at| at - 2).collect()
     };
-    let (begins, ends) = (starts(b"{\"ph\":\"B\""), starts(b"{\"ph\":\"E\""));
+    let begins = starts(b"{\"ph\":\"B\"");
+    let ends = starts(b"{\"ph\":\"E\"");
     let mut torn: Vec<PathBuf> = Vec::new();
     for start in begins.iter().chain(&ends).copied() {
         let line = text[start + 1..].iter().position(|byte| *byte == b'\n').expect("a line behind every record") + 1;

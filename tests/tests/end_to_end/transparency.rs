@@ -191,7 +191,8 @@ fn a_secret_of_the_command_line_stays_where_it_is() {
 #[test]
 fn a_program_that_gains_rights_is_left_alone() {
     let folder = tempfile::tempdir().expect("no temporary folder");
-    let (source, library) = (folder.path().join("secure.c"), folder.path().join("secure.so"));
+    let source = folder.path().join("secure.c");
+    let library = folder.path().join("secure.so");
     let text = "#define _GNU_SOURCE\n#include <dlfcn.h>\n\
         unsigned long getauxval(unsigned long which) {\n\
         unsigned long (*real)(unsigned long) = dlsym(RTLD_NEXT, \"getauxval\");\n\
@@ -200,7 +201,8 @@ fn a_program_that_gains_rights_is_left_alone() {
     let compiled = Command::new("gcc").args(["-shared", "-fPIC"]).arg(&source).arg("-o").arg(&library).status();
     assert!(compiled.expect("gcc can be started").success());
     let test_run = || TestRun::of("ur_sharing direct", Release::R2026_2, Adapter::V2).env("LD_PRELOAD", &library);
-    let (bare, traced) = (test_run().untraced().run(), test_run().run());
+    let bare = test_run().untraced().run();
+    let traced = test_run().run();
     assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}", traced.stderr);
     assert!(traced.trace_files().is_empty() && !traced.stderr.contains("watching"), "{}", traced.stderr);
     assert_eq!(traced.report().verdict(), "not-judged");

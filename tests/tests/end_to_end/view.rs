@@ -16,7 +16,8 @@ fn the_answers_equal_those_of_the_commands() {
         let (status, body) = served.get(&format!("api/{question}"));
         assert_eq!((status, String::from_utf8_lossy(&body).into_owned()), (200, printed.stdout), "{question}");
     }
-    let (report, run) = (outcome.report(), served.json("api/run"));
+    let report = outcome.report();
+    let run = served.json("api/run");
     let judged: u64 = report.processes().iter().filter_map(|process| process["calls"].as_u64()).sum();
     assert_eq!(run["processes"].as_array().map(Vec::len), Some(report.processes().len()));
     assert_eq!((&run["calls"], &served.json("api/calls")["matching"]), (&json!(judged), &json!(judged)));

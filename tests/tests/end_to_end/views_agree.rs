@@ -91,8 +91,10 @@ pub(crate) fn differences(outcome: &Outcome) -> Vec<String> {
     let mut found = Differences::default();
     let folder = outcome.trace_folder();
     let folder = folder.to_str().expect("a path in UTF-8");
-    let (report, stats) = (answer(&["check"], folder), answer(&["stats"], folder));
-    let (holders, top) = (answer(&["holders"], folder), answer(&["top", "--once"], folder));
+    let report = answer(&["check"], folder);
+    let stats = answer(&["stats"], folder);
+    let holders = answer(&["holders"], folder);
+    let top = answer(&["top", "--once"], folder);
     let calls = listed(&["--outer"], folder);
     let page = ViewServer::by(["view", "--no-open", folder]);
     let run = page.until("api/run", "the whole run", |run| run["running"] == false);

@@ -56,7 +56,8 @@ fn plain(trace: &Trace, call: &Value, known: &mut Vec<String>) -> (String, BTree
     // The checksum of handle data, and what an adapter changes in a copy of it, which XPTI does not make.
     let begins_with = |start: &str| call["name"].as_str().is_some_and(|name| name.starts_with(start));
     // The context of a queue, whose creation is not observed.
-    let (of_bytes, is_command) = (begins_with("urIPC"), begins_with("urEnqueue"));
+    let of_bytes = begins_with("urIPC");
+    let is_command = begins_with("urEnqueue");
     let is_left_out = |name: &str| {
         ["call", "via", "exporter"].contains(&name)
             || of_bytes && ["checksum", "changed"].contains(&name)
@@ -109,7 +110,8 @@ on_both_adapters! {
     fn the_records_are_those_of_the_tables(adapter) {
         for form in ["chrome", "binary"] {
             let test_run = || TestRun::of("clean", Release::R2026_2, adapter).env("URSCOPE_FORMAT", form);
-            let (by_tables, by_xpti) = (test_run().run(), observed(test_run()).run());
+            let by_tables = test_run().run();
+            let by_xpti = observed(test_run()).run();
             assert_eq!((by_xpti.code, &by_xpti.stdout), (0, &by_tables.stdout), "{}", by_xpti.stderr);
             assert_eq!(kinds(&by_tables), [["adapter-table"]; 2]);
             assert_eq!(kinds(&by_xpti), [["xpti"]; 2], "{}", by_xpti.stderr);
@@ -129,7 +131,8 @@ on_both_adapters! {
     fn a_launch_with_shared_memory_is_recorded(adapter) {
         let test_run = || TestRun::of("kernels in_use", Release::R2026_2, adapter).with_engine().arg("fixed");
         let launches = |outcome: &Outcome| trace::count(&outcome.traces(), "B", "urEnqueueKernelLaunchWithArgsExp");
-        let (by_tables, by_xpti) = (test_run().run(), observed(test_run()).run());
+        let by_tables = test_run().run();
+        let by_xpti = observed(test_run()).run();
         assert!(launches(&by_tables) > 0);
         assert_eq!(launches(&by_xpti), launches(&by_tables), "{}", by_xpti.stderr);
     }
@@ -138,7 +141,8 @@ on_both_adapters! {
     fn programs_are_judged_alike(adapter) {
         for program in PROGRAMS.into_iter().chain(ORDERS).filter(|program| programs::has_something_on(program, adapter)) {
             for ((name, by_tables), (_, by_xpti)) in programs::ways(program, adapter).into_iter().zip(programs::ways(program, adapter)) {
-                let (by_tables, by_xpti) = (by_tables.run(), observed(by_xpti).run());
+                let by_tables = by_tables.run();
+                let by_xpti = observed(by_xpti).run();
                 let judged = |outcome: &Outcome| (outcome.code, outcome.report().verdict().to_owned(), outcome.report().violations());
                 assert_eq!(judged(&by_xpti), judged(&by_tables), "{name}: {}", by_xpti.stderr);
                 assert!(kinds(&by_xpti).iter().flatten().all(|kind| kind == "xpti"), "{name}: {:?}", kinds(&by_xpti));
@@ -207,7 +211,8 @@ fn a_stripped_program_with_an_adapter_of_its_own_is_watched_by_xpti() {
     let folder = tempfile::tempdir().expect("no temporary folder");
     let program = folder.path().join("stripped");
     let libraries = Release::R2026_2.folder().join("lib");
-    let (search, find) = (format!("-L{}", libraries.display()), format!("-Wl,-rpath,{}", libraries.display()));
+    let search = format!("-L{}", libraries.display());
+    let find = format!("-Wl,-rpath,{}", libraries.display());
     let flags = ["-DLINKED", "-DSHOWN", "-O2", "-s", "-Wl,--no-as-needed", &search, &find, "-lxptifw"];
     apps::compile_with_headers("own_adapter.cpp", &program, &flags);
     let traced = |mistake| switched_on(TestRun::of_program(&program).arg(mistake), &artefacts::preloaded()).run();
@@ -279,7 +284,8 @@ fn the_subscribers_of_the_user_stay() {
         .arg(&subscriber);
     assert!(compiler.status().expect("g++ cannot be started; install it with: apt-get install g++").success());
     let test_run = || switched_on(TestRun::of("clean", Release::R2026_2, Adapter::V2), &subscriber);
-    let (bare, outcome) = (test_run().run(), observed(test_run()).run());
+    let bare = test_run().run();
+    let outcome = observed(test_run()).run();
     let counted = |outcome: &Outcome| -> Vec<String> {
         let mut lines: Vec<_> =
             outcome.stderr.lines().filter(|line| line.starts_with("counted ")).map(str::to_owned).collect();

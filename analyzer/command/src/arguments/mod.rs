@@ -202,7 +202,8 @@ impl SourceArguments {
 impl VerdictArguments {
     /// The options of the analysis for a verdict.
     pub(crate) fn options(&self, exemptions: Exemptions) -> Options {
-        let (default, fail_on) = (Options::default(), self.fail_on.unwrap_or_default().severity());
+        let default = Options::default();
+        let fail_on = self.fail_on.unwrap_or_default().severity();
         Options {
             fail_on: fail_on.unwrap_or(default.fail_on),
             fails: fail_on.is_some(),

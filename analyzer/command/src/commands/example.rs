@@ -259,7 +259,8 @@ fn compilation(file: &Path, interpreter: &Path) -> Result<(Vec<String>, PathBuf)
     let compiler = compiler("CXX", "c++");
     let program = file.with_extension("");
     let runtime = runtime.display();
-    let (source, made) = (file.display().to_string(), program.display().to_string());
+    let source = file.display().to_string();
+    let made = program.display().to_string();
     let folders =
         ["include", "include/sycl"].into_iter().flat_map(|name| ["-isystem".into(), format!("{runtime}/{name}")]);
     let link = [format!("-L{runtime}/lib"), "-lsycl".into(), format!("-Wl,-rpath,{runtime}/lib")];

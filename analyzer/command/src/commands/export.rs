@@ -98,7 +98,8 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<ExitCode, Box<dyn Er
     let symbols = arguments.traces.symbols.clone();
     let options = Options { symbols, command_lines: arguments.command_lines, ..Options::default() };
     let (format, path) = target(&arguments.output, arguments.format)?;
-    let (traces, path) = (&input::chosen(&arguments.traces, false)?, path.as_path());
+    let traces = &input::chosen(&arguments.traces, false)?;
+    let path = path.as_path();
     let exported = match format {
         ExportFormat::Chrome => write(traces, &options, Form::Chrome, path).map(timeline_summary),
         ExportFormat::Perfetto => write(traces, &options, Form::Perfetto, path).map(timeline_summary),

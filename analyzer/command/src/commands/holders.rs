@@ -40,7 +40,8 @@ pub(crate) struct HoldersArguments {
 }
 
 pub(crate) fn holders(arguments: &HoldersArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
+    let question = &arguments.question;
+    let limit = arguments.limit.unwrap_or(usize::MAX);
     let form = &question.form;
     let found = questions::holders(&chosen(&question.traces, false)?, &question.options(), arguments.at)?;
     if let Some(by) = arguments.by {

@@ -31,8 +31,10 @@ pub(crate) struct StatsArguments {
 
 pub(crate) fn stats(arguments: &StatsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let StatsArguments { question, by, limit } = arguments;
-    let (form, limit) = (&question.form, limit.unwrap_or(usize::MAX));
-    let (traces, options) = (chosen(&question.traces, false)?, question.options());
+    let form = &question.form;
+    let limit = limit.unwrap_or(usize::MAX);
+    let traces = chosen(&question.traces, false)?;
+    let options = question.options();
     if let Some(by) = *by {
         let parts = questions::calls_by(&traces, &options, by, limit)?;
         answer(form, &parts, |parts, mut out, paint| report::calls_by(parts, &mut out, paint))?;

@@ -51,7 +51,8 @@ pub(crate) fn line(nodes: &[Node], instead: &'static str) -> Line {
         let names = nodes.iter().filter(|node| node.usable == usable).map(|node| node.name.as_str());
         names.collect::<Vec<_>>().join(", ")
     };
-    let (usable, locked) = (of(true), of(false));
+    let usable = of(true);
+    let locked = of(false);
     match (usable.is_empty(), locked.is_empty()) {
         (true, true) => Line::warning("gpu", "no GPU node (/dev/dri/renderD*, /dev/nvidia0)", instead),
         (true, false) => Line::problem(

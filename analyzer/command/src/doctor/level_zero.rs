@@ -61,7 +61,8 @@ fn instead(facts: &LevelZeroFacts) -> &'static str {
 
 fn loader(facts: &LevelZeroFacts) -> Line {
     let Some((path, real)) = &facts.loader else {
-        let (found, advice) = ("no Level Zero loader (libze_loader.so.1)", "install the package libze1 or level-zero");
+        let found = "no Level Zero loader (libze_loader.so.1)";
+        let advice = "install the package libze1 or level-zero";
         // Without a GPU, the loader is not needed.
         return if facts.nodes.is_empty() {
             Line::warning("level zero", found, instead(facts))

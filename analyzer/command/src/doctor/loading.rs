@@ -35,7 +35,8 @@ pub(super) fn failure(libraries: &[PathBuf]) -> Option<String> {
 /// Why a library cannot be preloaded; `None` if it can be. With a C library older than 2.34, urscope's finds `dlsym`
 /// only if it is loaded at the start of a process. It is named by its folder, because spaces divide LD_PRELOAD.
 pub(super) fn preload_failure(library: &Path) -> Option<String> {
-    let (folder, name) = (library.parent()?, library.file_name()?);
+    let folder = library.parent()?;
+    let name = library.file_name()?;
     let mut preloaded = OsString::from("./");
     preloaded.push(name);
     let mut probe = Command::new(env::current_exe().ok()?);

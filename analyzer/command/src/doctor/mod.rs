@@ -87,7 +87,8 @@ impl Checkup {
             line.write(&mut out, color)?;
         }
         let count = |state| self.lines.iter().filter(|line| line.state == state).count();
-        let (problems, warnings) = (count(State::Problem), count(State::Warning));
+        let problems = count(State::Problem);
+        let warnings = count(State::Warning);
         let verdict =
             if self.able { "urscope works on this machine" } else { "urscope does not work on this machine yet" };
         let advice = match problems {

@@ -56,8 +56,11 @@ impl Process {
 impl<D: Drawing> Timeline<D> {
     pub(super) fn new(drawing: D, sites: CallSites) -> Self {
         let written = Written::default();
-        let (processes, process_index) = (Vec::new(), ProcessIndex::default());
-        let (taken, clocks, names) = (HashSet::new(), HashSet::new(), HashMap::new());
+        let processes = Vec::new();
+        let process_index = ProcessIndex::default();
+        let taken = HashSet::new();
+        let clocks = HashSet::new();
+        let names = HashMap::new();
         Self { drawing, written, processes, process_index, taken, clocks, sites, names }
     }
 
@@ -188,7 +191,8 @@ impl<D: Drawing> EventSink for Timeline<D> {
 
     fn call(&mut self, call: &FinishedCall<'_>) {
         let Some(track) = self.track(call.process, call.tid) else { return };
-        let (span, mut args) = ((call.from, call.to), numbered("call", call));
+        let span = (call.from, call.to);
+        let mut args = numbered("call", call);
         if let Some(site) = self.sites.of(call.process, call.asked.stack) {
             put_site(&mut args, &site);
         }

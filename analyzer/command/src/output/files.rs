@@ -46,7 +46,8 @@ pub(crate) type Opened<F> = (Vec<(F, OutputFile)>, Option<F>);
 
 /// Creates the files of outputs. Their previous content is lost.
 pub(crate) fn opened<F: FileFormat>(outputs: &[Output<F>]) -> Result<Opened<F>, String> {
-    let (mut files, mut stdout) = (Vec::new(), None);
+    let mut files = Vec::new();
+    let mut stdout = None;
     for Output { format, file } in outputs {
         match file {
             Some(file) => files.push((*format, OutputFile::open(file)?)),

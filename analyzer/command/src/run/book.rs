@@ -83,7 +83,8 @@ pub(super) struct Book {
 impl Book {
     /// Begins with the processes that write into a directory already. Those that have ended are ignored.
     pub(super) fn open(folder: Folder, run: &str, notices: io::Result<Notices>) -> Self {
-        let (created, mut unobserved) = (created_in(&folder), BTreeSet::new());
+        let created = created_in(&folder);
+        let mut unobserved = BTreeSet::new();
         if let Err(error) = &created {
             let remedy = "raise fs.inotify.max_user_instances or max_user_watches";
             unobserved.insert(format!("the directory of the traces could not be watched ({error}; {remedy})"));

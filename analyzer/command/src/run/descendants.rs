@@ -31,7 +31,8 @@ pub(super) fn numbers_below(of: u32) -> Vec<u32> {
     if !Path::new("/proc/thread-self/children").exists() {
         return descendants(of).into_iter().map(|descendant| descendant.pid).collect();
     }
-    let (mut found, mut at) = (children(of), 0);
+    let mut found = children(of);
+    let mut at = 0;
     while let Some(pid) = found.get(at).copied() {
         let below = children(pid).into_iter().filter(|pid| !found.contains(pid)).collect::<Vec<_>>();
         found.extend(below);

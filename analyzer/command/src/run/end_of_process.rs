@@ -62,7 +62,8 @@ pub(super) fn peer_pidfd(connection: BorrowedFd<'_>) -> Option<OwnedFd> {
 /// Asks for an option of a socket; false if it has none. The answers are integers, or structures of integers.
 fn ask<T: Copy>(socket: BorrowedFd<'_>, option: libc::c_int, answer: &mut T) -> bool {
     let mut length = size_of::<T>() as libc::socklen_t;
-    let (to, room) = (std::ptr::from_mut(answer).cast(), &raw mut length);
+    let to = std::ptr::from_mut(answer).cast();
+    let room = &raw mut length;
     // SAFETY: getsockopt(2) writes no more than `length` bytes, which `answer` has.
     unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, to, room) == 0 }
 }
@@ -98,7 +99,8 @@ mod tests {
         for (command, expected) in [("read _; kill -SEGV $$", 11), ("read _; exit 3", 0)] {
             let mut child =
                 Command::new("sh").args(["-c", command]).stdin(std::process::Stdio::piped()).spawn().unwrap();
-            let (pid, start) = (child.id(), start(&child));
+            let pid = child.id();
+            let start = start(&child);
             let pidfd = pidfd_open(Pid::from_raw(pid as i32).unwrap(), PidfdFlags::empty()).unwrap();
             assert_eq!(signal(Some(&pidfd), pid, start), None, "it runs");
             drop(child.stdin.take());

@@ -253,7 +253,8 @@ mod tests {
             (Some("libasan.so.8"), "/a.so", "libasan.so.8:/x/liburscope.so:/a.so"),
             (Some("libasan.so.8"), "/l/libasan.so.8", "/l/libasan.so.8:/x/liburscope.so"),
         ] {
-            let (library, sanitizer) = (Some("/x/liburscope.so".into()), linked.map(str::to_owned));
+            let library = Some("/x/liburscope.so".into());
+            let sanitizer = linked.map(str::to_owned);
             let run = Surroundings { library, sanitizer, ..Surroundings::default() };
             assert_eq!(changes(&run, &[("LD_PRELOAD", others)])[0].1, expected);
         }

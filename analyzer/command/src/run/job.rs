@@ -149,7 +149,9 @@ impl Ranks {
     fn wait_for_end(&self, observed: &mut Observation) -> io::Result<Judge> {
         let began = Instant::now();
         loop {
-            let (mut is_last, mut is_known, mut joined) = (None, false, 0);
+            let mut is_last = None;
+            let mut is_known = false;
+            let mut joined = 0;
             self.change(|all| {
                 joined = all.ranks.len();
                 let is_own = |rank: &Known| rank.pid == process::id() && rank.start == self.start;

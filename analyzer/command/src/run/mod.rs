@@ -68,7 +68,8 @@ pub(crate) fn run(
         Device::Software => surroundings.device = Some(install.device(&parts::device()?)?),
         Device::SoftwareCuda => surroundings.cuda = Some(install.cuda(&parts::cuda()?)?),
     }
-    let (mut traces, mut ranks) = (None, None);
+    let mut traces = None;
+    let mut ranks = None;
     let asked = arguments.dir.clone().or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
     // Directories that differ by rank are those of runs that are judged together later.
     let has_own_folder = asked.as_deref().is_some_and(is_one_by_rank);
@@ -144,7 +145,9 @@ pub(crate) fn run(
                     _ => Unseen::Here(None),
                 };
                 let has_gpu = &|| arguments.device != Device::Native || has_gpu();
-                let (observed, program, end) = (&observation, &program, &end);
+                let observed = &observation;
+                let program = &program;
+                let end = &end;
                 let finished = Finished { traces, observed, program, end, unseen, has_gpu };
                 let given = verdict::give(verdict, reporting, finished);
                 code = if code == 0 { given.code } else { code };
@@ -167,7 +170,8 @@ pub(crate) fn run(
 
 /// What there is to write if the program has died of a signal, and made no trace.
 fn death(end: Option<&End>, program: &Program, traces: Option<&Traces>) -> Option<ProcessTimes> {
-    let (end, run) = (end?, traces?.run.clone());
+    let end = end?;
+    let run = traces?.run.clone();
     let signal = end.status.signal()?.unsigned_abs();
     let executable = program.path.to_string_lossy().into_owned();
     let early_death = Some(EarlyDeath { executable, ..EarlyDeath::of_rank(|name| env::var_os(name)) });
@@ -182,7 +186,8 @@ fn is_one_by_rank(folder: &Path) -> bool {
 
 fn tell_job(traces: &Traces, ranks: Option<&Ranks>) {
     if let Some(ranks) = ranks.filter(|_| !is_quiet()) {
-        let (rank, folder) = (ranks.job.rank, traces.shown().display());
+        let rank = ranks.job.rank;
+        let folder = traces.shown().display();
         complain(format_args!(
             "rank {rank} has ended; the last rank to end on this host judges all of them, in {folder}"
         ));
@@ -191,7 +196,8 @@ fn tell_job(traces: &Traces, ranks: Option<&Ranks>) {
 
 /// Tells the user that this rank could not agree with the others on who judges.
 fn tell_alone(ranks: &Ranks, error: &io::Error) {
-    let (rank, file) = (ranks.job.rank, ranks.path());
+    let rank = ranks.job.rank;
+    let file = ranks.path();
     complain(format_args!(
         "rank {rank} cannot agree with the other ranks on who judges, because {file} cannot be used: {error}; it judges what is there \
          now, so judge all traces when the job is over, with urscope check"

@@ -48,7 +48,8 @@ impl Notices {
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(address)?)?;
         listener.set_nonblocking(true)?;
         let backlog = fs::read_to_string("/proc/sys/net/core/somaxconn").ok().and_then(|text| text.trim().parse().ok());
-        let (run, backlog) = (run.to_owned(), backlog.unwrap_or(BACKLOG));
+        let run = run.to_owned();
+        let backlog = backlog.unwrap_or(BACKLOG);
         Ok(Self {
             run,
             pid_namespace: pid_namespace(),
@@ -75,7 +76,8 @@ impl Notices {
         self.is_overrun |= accepted == self.backlog || self.open.len() > PENDING;
         self.open.drain(..self.open.len().saturating_sub(PENDING));
         let mut told = Vec::new();
-        let (run, own) = (&self.run, self.pid_namespace);
+        let run = &self.run;
+        let own = self.pid_namespace;
         self.open.retain(|(connection, peer)| {
             let mut text = Vec::new();
             match connection.take(NOTICE_LIMIT).read_to_end(&mut text) {

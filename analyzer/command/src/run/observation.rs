@@ -28,7 +28,8 @@ pub(super) struct Observation {
 impl Observation {
     /// Of a run of which nothing is known yet.
     pub(super) fn of(run: &str) -> Self {
-        let (boot_id, pid_namespace) = (boot_id(), pid_namespace());
+        let boot_id = boot_id();
+        let pid_namespace = pid_namespace();
         Self { lines: Vec::new(), is_moved: false, opened: None, run: run.to_owned(), boot_id, pid_namespace }
     }
 
@@ -66,7 +67,8 @@ impl Observation {
 
     /// A line of a process that has a trace.
     pub(super) fn times(&self, (pid, start): Key) -> ProcessTimes {
-        let (boot_id, pid_namespace) = (self.boot_id.clone(), self.pid_namespace);
+        let boot_id = self.boot_id.clone();
+        let pid_namespace = self.pid_namespace;
         ProcessTimes { boot_id, pid_namespace, pid, start, ..ProcessTimes::default() }
     }
 

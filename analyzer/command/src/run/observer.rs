@@ -32,7 +32,8 @@ impl ProcessObserver {
     /// Begins to observe. Processes of earlier runs that have ended are ignored. Also looks for processes that do not
     /// have `library`. What is known of a run that cannot be observed is the error.
     pub(super) fn start(traces: &Traces, library: Option<&Path>) -> Result<Self, Observation> {
-        let (folder, run) = (traces.folder.clone(), &traces.run);
+        let folder = traces.folder.clone();
+        let run = &traces.run;
         let failed = |error| Observation::none(run, format!("no process could be observed ({error})"));
         Self::try_start(folder, run, library).map_err(failed)
     }
@@ -46,7 +47,8 @@ impl ProcessObserver {
         let address = if notices.is_ok() { address } else { String::new() };
         let mut book = Book::open(folder, run, notices);
         let mut looks = library.and_then(Looks::for_library);
-        let ((end, ended), (program, of_program)) = (mpsc::channel(), mpsc::channel());
+        let (end, ended) = mpsc::channel();
+        let (program, of_program) = mpsc::channel();
         thread::Builder::new().name("processes".into()).spawn(move || {
             let pause = |looks: Option<&Looks>| looks.map_or(PERIOD, |looks| looks.pause().min(PERIOD));
             let mut observed = Instant::now();
@@ -91,7 +93,8 @@ mod tests {
     #[test]
     fn an_observation_that_is_given_up_is_said() {
         let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-        let ((program, _), (_, ended)) = (mpsc::channel(), mpsc::channel());
+        let (program, _) = mpsc::channel();
+        let (_, ended) = mpsc::channel();
         let observer = ProcessObserver { run: "r".into(), address: String::new(), stop, program, ended };
         let observed = observer.finish(None);
         let [line] = observed.lines() else { panic!("{observed:?}") };

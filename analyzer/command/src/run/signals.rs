@@ -57,7 +57,8 @@ pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     let mut signals = SignalsInfo::<WithOrigin>::new(heeded(&CAUGHT).into_iter().chain([SIGCHLD]))?;
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().name("signals".into()).spawn(move || {
-        let (mut ending, mut is_terminated) = (0, false);
+        let mut ending = 0;
+        let mut is_terminated = false;
         for origin in signals.forever() {
             let Some(event) = event(&origin) else { continue };
             let is_waiting = sender.send(event).is_ok();

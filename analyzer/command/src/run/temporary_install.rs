@@ -161,7 +161,8 @@ fn remove_old(place: &Folder) {
     let prefix = prefix();
     let over = |name: &str| {
         let mut words = name.strip_prefix(&prefix)?.split('-');
-        let (pid, start) = (words.next()?.parse().ok()?, u64::from_str_radix(words.next()?, 16).ok()?);
+        let pid = words.next()?.parse().ok()?;
+        let start = u64::from_str_radix(words.next()?, 16).ok()?;
         (!is_running(pid, start)).then_some(())
     };
     for name in place.names().unwrap_or_default() {

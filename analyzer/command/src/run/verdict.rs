@@ -74,7 +74,8 @@ pub(crate) struct Given {
 pub(crate) fn give(arguments: &VerdictArguments, reporting: Reporting, finished: Finished<'_>) -> Given {
     let Reporting { exemptions, file, outputs } = reporting;
     let Finished { traces, observed, program, end, unseen, has_gpu } = finished;
-    let (beside, lines) = (traces.beside(), Some(observed.lines().to_vec()));
+    let beside = traces.beside();
+    let lines = Some(observed.lines().to_vec());
     let options = Options { listed: true, beside, observed: lines, ..arguments.options(exemptions) };
     let unreadable = |error: io::Error| {
         let folder = traces.path().display();
@@ -142,7 +143,8 @@ fn report(
     end: &End,
 ) -> Result<(), String> {
     let judgement = judged.judgement;
-    let (format, remarks) = (arguments.format, remarks(end));
+    let format = arguments.format;
+    let remarks = remarks(end);
     let failed = |place: &str, error| format!("the report cannot be written to {place}: {error}");
     // A program that asks for silence gets it, unless there is something to say.
     let nothing_to_say = judgement.verdict == Verdict::Clean && judgement.unseen.is_empty() && remarks.is_empty();
@@ -205,7 +207,8 @@ fn death(end: &End, judgement: &Judgement, options: &Options) -> Option<Limit> {
     let signal = signals::name(end.status.signal()?.unsigned_abs());
     let mut limits = judgement.limits.iter();
     let is_known = options.expected_signals.contains(&signal) || limits.any(|limit| limit.cause == LimitCause::Death);
-    let (cause, text) = (LimitCause::Death, format!("the program died of {signal}"));
+    let cause = LimitCause::Death;
+    let text = format!("the program died of {signal}");
     (!is_known).then_some(Limit { cause, text })
 }
 

@@ -157,7 +157,8 @@ impl Dashboard {
 
     /// The previous snapshot, and the time of the run that has passed since, in nanoseconds.
     fn passed(&self) -> Option<(&Before, u64)> {
-        let (snapshot, before) = (self.snapshot.as_ref()?, self.before.as_ref()?);
+        let snapshot = self.snapshot.as_ref()?;
+        let before = self.before.as_ref()?;
         // The time of the traces does not advance without calls.
         let passed = if self.quiet { u64::MAX } else { snapshot.last_ns.saturating_sub(before.last_ns) };
         Some((before, passed)).filter(|(_, passed)| *passed > 0)

@@ -29,7 +29,8 @@ pub(super) struct Painter {
 
 impl Painter {
     pub(super) fn draw(self, dashboard: &Dashboard, frame: &mut Frame<'_>) {
-        let (head, width) = (self.head(dashboard), frame.area().width);
+        let head = self.head(dashboard);
+        let width = frame.area().width;
         let height: usize = head.iter().map(|line| line.width().div_ceil(usize::from(width.max(1))).max(1)).sum();
         let height = Constraint::Length((height as u16).min(HEAD));
         let [area, body, foot] =
@@ -144,7 +145,8 @@ impl Painter {
         let height = if area.height > 6 { CHART_HEIGHT } else { 1 };
         let [line, chart, rest] =
             Layout::vertical([Constraint::Length(1), Constraint::Length(height), Constraint::Fill(1)]).areas(area);
-        let (now, peak) = (short_size(snapshot.holders.pinned_bytes), short_size(snapshot.stats.peak.pinned_bytes));
+        let now = short_size(snapshot.holders.pinned_bytes);
+        let peak = short_size(snapshot.stats.peak.pinned_bytes);
         frame.render_widget(Paragraph::new(format!("pinned {now}, at most {peak}")), line);
         let heights = heights(&snapshot.stats.shared, usize::from(chart.width));
         let style = if self.color { Style::new().fg(Color::Cyan) } else { Style::new() };

@@ -35,7 +35,8 @@ fn text(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     if let Some(reason) = &snapshot.judgement.reason {
         writeln!(out, "  {}", urscope_analyzer::plain::plain(reason))?;
     }
-    let (now, peak) = (short_size(snapshot.holders.pinned_bytes), short_size(snapshot.stats.peak.pinned_bytes));
+    let now = short_size(snapshot.holders.pinned_bytes);
+    let peak = short_size(snapshot.stats.peak.pinned_bytes);
     writeln!(out, "pinned {now}, at most {peak}")?;
     let plain = snapshot.plain().ok_or_else(|| io::Error::other("the snapshot cannot be converted to plain text"))?;
     let mut dashboard = Dashboard::new("", String::new(), Arc::new(AtomicBool::new(false)));

@@ -25,7 +25,9 @@ pub(super) enum Update {
 /// Starts to follow the run. While `paused` is set, no traces are read.
 pub(super) fn start(paths: &[PathBuf], options: &Options, paused: &Arc<AtomicBool>) -> io::Result<Receiver<Update>> {
     let (sender, updates) = mpsc::channel();
-    let (paths, options, paused) = (paths.to_vec(), options.clone(), Arc::clone(paused));
+    let paths = paths.to_vec();
+    let options = options.clone();
+    let paused = Arc::clone(paused);
     thread::Builder::new().name("analysis".into()).spawn(move || watch(&paths, &options, &paused, &sender))?;
     Ok(updates)
 }

@@ -138,8 +138,13 @@ pub(super) mod tests {
 
     /// A call of a process, which has not returned.
     pub(in super::super) fn begun(function: Function, asked: &Values) -> FinishedCall<'_> {
-        let (process, tid, number, from) = (0, 1, 2, 3);
-        let (to, result, answered) = (None, None, const { &Values::NONE });
+        let process = 0;
+        let tid = 1;
+        let number = 2;
+        let from = 3;
+        let to = None;
+        let result = None;
+        let answered = const { &Values::NONE };
         FinishedCall {
             process,
             tid,
@@ -168,7 +173,8 @@ pub(super) mod tests {
         let unreturned = begun(Function::urUSMFree, &Values::NONE);
         assert_eq!(known(Row::of(&unreturned)), (None, None, None, None, None));
         let asked = Values { pointer: Some(7), size: Some(0), ..Values::NONE };
-        let (to, result) = (Some(3), Some(ResultCode(44)));
+        let to = Some(3);
+        let result = Some(ResultCode(44));
         let returned = FinishedCall { to, result, asked: &asked, fingerprint: Some(9), ..unreturned };
         assert_eq!(known(Row::of(&returned)), (Some(0), Some(ResultCode(44)), Some(7), Some(0), Some(9)));
     }

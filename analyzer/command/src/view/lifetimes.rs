@@ -158,7 +158,9 @@ impl Part<'_> {
 impl LifetimeTable {
     /// A table that keeps at most that many lifetimes.
     pub(super) fn of(most: usize) -> Self {
-        let (kinds, how, of_memory) = (Vec::new(), Vec::new(), HashMap::new());
+        let kinds = Vec::new();
+        let how = Vec::new();
+        let of_memory = HashMap::new();
         Self { entries: SharedList::default(), total: 0, kinds, how, of_memory, most }
     }
 
@@ -169,7 +171,8 @@ impl LifetimeTable {
             let kind = number(&mut self.kinds, life.kind.noun());
             let Lifetime { id, export, at, address, bytes, fingerprint, process, lane, .. } = *life;
             let stack = life.stack.and_then(|stack| stack.try_into().ok()).unwrap_or_default();
-            let (allocated, how) = (life.allocated.map(|memory| memory.at), 0);
+            let allocated = life.allocated.map(|memory| memory.at);
+            let how = 0;
             let entry = Entry {
                 id,
                 export,
@@ -255,8 +258,11 @@ impl LifetimeTable {
             columns.site.push(call_sites.of(entry.process, stack).map(&mut number));
             columns.findings.push(entry.fingerprint.map_or(&[], |bytes| marks.of(entry.process, bytes)));
         }
-        let (kinds, how) = (self.kinds.as_slice(), self.how.as_slice());
-        let (count, findings, columns) = (None, None, Some(columns));
+        let kinds = self.kinds.as_slice();
+        let how = self.how.as_slice();
+        let count = None;
+        let findings = None;
+        let columns = Some(columns);
         Part { generation, total: self.total, offset, count, kinds, how, sites, findings, columns }
     }
 }
@@ -283,7 +289,8 @@ impl Marks {
             }
             for Occurrence { host, pid, executable, time_ns, fingerprint, .. } in &finding.occurrences {
                 let Some(bytes) = fingerprint.as_deref().and_then(number) else { continue };
-                let (host, executable) = (host.clone(), executable.clone());
+                let host = host.clone();
+                let executable = executable.clone();
                 mark(&Location { host, pid: *pid, executable, time_ns: *time_ns, ..Location::default() }, bytes);
             }
         }

@@ -82,7 +82,8 @@ impl Follow {
         let (mut analysis, (tracker, watch)) = self.following.snapshot(paths, options)?;
         let (collector, tables) = tracker.into_sink();
         let stats = collector.stats().with_roles(&mut analysis);
-        let (judgement, holders) = (analysis.judgement(), watch.holders(&mut analysis));
+        let judgement = analysis.judgement();
+        let holders = watch.holders(&mut analysis);
         let marks = Marks::new(&judgement.findings, &tables.process_index);
         if self.starts != self.following.starts() {
             // The processes may have other numbers now.

@@ -72,7 +72,8 @@ pub(crate) fn write(
 ) -> io::Result<()> {
     let Ok(answers) = answers(judgement, subject, sources) else { return report::html(judgement, &mut out) };
     let nonce = tokens::word()?;
-    let (head, body) = (head(&nonce), body(&answers)?);
+    let head = head(&nonce);
+    let body = body(&answers)?;
     report::html_with(Page { nonce: &nonce, head: &head, body: &body }, judgement, &mut out)
 }
 
@@ -115,7 +116,8 @@ fn answers(judgement: &Judgement, subject: &Subject, sources: &Sources) -> Resul
 
 /// The lines around all frames of the first findings, and where they belong.
 fn excerpts(model: &Model, sources: &Sources) -> (Vec<Source>, BTreeMap<String, usize>) {
-    let (mut excerpts, mut places) = (Vec::new(), BTreeMap::new());
+    let mut excerpts = Vec::new();
+    let mut places = BTreeMap::new();
     for (finding, found) in model.judgement.findings.iter().enumerate().take(DETAILED) {
         for (there, side) in (0..).zip([Some(&found.process), found.other.as_ref()].into_iter().flatten()) {
             for frame in std::iter::once(None).chain((0..side.stack.len()).map(Some)) {

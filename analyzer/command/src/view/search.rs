@@ -237,7 +237,8 @@ impl Words {
             has(file) || seen.pid.to_string() == text || seen.rank.is_some_and(|rank| text == format!("rank {rank}"))
         };
         let processes = processes.iter().map(of).collect();
-        let (digits, number) = (Digits::of(&text), text.parse().ok());
+        let digits = Digits::of(&text);
+        let number = text.parse().ok();
         Self { text, functions, processes, results: HashMap::new(), sites: HashMap::new(), digits, number }
     }
 
@@ -324,7 +325,9 @@ mod tests {
     fn rows() -> CallTable {
         let row = |process, number, function, from, took: Option<u64>, result: Option<u32>, pointer| {
             let asked = Values { pointer: Some(pointer), ..Values::NONE };
-            let (tid, to, result) = (70 + process, took.map(|took| from + took), result.map(ResultCode));
+            let tid = 70 + process;
+            let to = took.map(|took| from + took);
+            let result = result.map(ResultCode);
             let fingerprint = Some(pointer * 16);
             Row::of(&FinishedCall { process, tid, number, from, to, result, fingerprint, ..begun(function, &asked) })
         };

@@ -112,7 +112,8 @@ async fn serve(stream: TcpStream, state: Arc<AppState>, places: Arc<Semaphore>, 
     http.timer(TokioTimer::new()).header_read_timeout(REQUEST_WITHIN).max_buf_size(LONGEST_HEAD).max_headers(HEADERS);
     let mut connection = pin!(http.serve_connection(TokioIo::new(WriteTimeout::new(stream, TAKEN_WITHIN)), service));
     let is_known = {
-        let (known, too_late) = (pin!(word.notified()), pin!(tokio::time::sleep(WORD_WITHIN)));
+        let known = pin!(word.notified());
+        let too_late = pin!(tokio::time::sleep(WORD_WITHIN));
         let known_or_over = select(known, select(gives_way, too_late));
         matches!(select(connection.as_mut(), known_or_over).await, Either::Right((Either::Left(_), _)))
     };

@@ -42,7 +42,8 @@ impl AppState {
         settings: Settings,
     ) -> Self {
         let Settings { perfetto, sources, .. } = settings;
-        let (questions, timelines) = (Arc::new(Semaphore::new(QUESTIONS)), Arc::new(Semaphore::new(TIMELINES)));
+        let questions = Arc::new(Semaphore::new(QUESTIONS));
+        let timelines = Arc::new(Semaphore::new(TIMELINES));
         Self { tokens, subject, now, perfetto: perfetto.map(Arc::new), sources, questions, timelines }
     }
 

@@ -14,7 +14,9 @@ const RANKS: u64 = 12;
 /// A workspace with the traces of a job, and the names of the nodes' directories.
 fn job(nodes: usize) -> (Workspace, Vec<String>) {
     let workspace = Workspace::new();
-    let (directory, hosts, ranks) = (workspace.path().to_str().unwrap(), nodes.to_string(), RANKS.to_string());
+    let directory = workspace.path().to_str().unwrap();
+    let hosts = nodes.to_string();
+    let ranks = RANKS.to_string();
     let arguments =
         ["generator", directory, "--hosts", &hosts, "--ranks", &ranks, "--cycles", "4", "--leak", "2", "--double", "1"];
     Generator::parse_from(arguments).generate().unwrap();
@@ -122,7 +124,8 @@ fn times_of_all_hosts_have_one_axis() {
     // The first node begins first, independent of its monotonic clock.
     assert_eq!(first(&reports[0]), first(&reports[2]));
     let pair = merged(&workspace, &[reports[2].clone(), reports[1].clone()]);
-    let (one, two) = (merged(&workspace, &reports[1..2]), merged(&workspace, &reports[2..]));
+    let one = merged(&workspace, &reports[1..2]);
+    let two = merged(&workspace, &reports[2..]);
     assert_eq!(one["findings"][0]["time_ns"], two["findings"][0]["time_ns"]);
     assert_eq!(pair["findings"][0]["process"]["host"], "node001");
     let hosts: Vec<_> = pair["processes"].as_array().unwrap().iter().map(|seen| seen["host"].clone()).collect();

@@ -32,9 +32,11 @@ fn each_stage_is_a_span_on_its_thread() {
 
     let mut open: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
     let mut spans: BTreeMap<&str, u64> = BTreeMap::new();
-    let (mut bytes, mut merged) = (0, 0);
+    let mut bytes = 0;
+    let mut merged = 0;
     for event in events.iter().filter(|event| event["ph"] != "M") {
-        let (name, stack) = (event["name"].as_str().unwrap(), open.entry(event["tid"].as_u64().unwrap()).or_default());
+        let name = event["name"].as_str().unwrap();
+        let stack = open.entry(event["tid"].as_u64().unwrap()).or_default();
         match event["ph"].as_str().unwrap() {
             "B" => stack.push(name),
             "E" => {

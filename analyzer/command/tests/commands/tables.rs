@@ -34,7 +34,8 @@ fn lines(path: &Path) -> Table {
 fn exported(scenario: &str) -> (Rows, BTreeMap<&'static str, Table>, urscope_analyzer::Judgement) {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), &files(scenario));
-    let (paths, options) = ([folder.path().to_owned()], Options::default());
+    let paths = [folder.path().to_owned()];
+    let options = Options::default();
     let to = folder.path().join("tables");
     let rows = tables::export(&paths, &options, Form::Parquet, &to).unwrap();
     assert_eq!(tables::export(&paths, &options, Form::Jsonl, &to).unwrap(), rows, "the folder may already exist");
@@ -104,7 +105,8 @@ fn many_rows_are_written_in_groups() {
 #[test]
 fn a_failed_export_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
-    let (traces, to) = (folder.path().join("none"), folder.path().join("tables"));
+    let traces = folder.path().join("none");
+    let to = folder.path().join("tables");
     let error = tables::export(&[traces], &Options::default(), Form::Parquet, &to).unwrap_err();
     assert!(matches!(error, ExportError::Judge(_)), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -84,7 +84,8 @@ impl Generator {
         let mut ranks =
             (0..self.ranks).map(|rank| self.start(host, rank, now, directory)).collect::<io::Result<Vec<_>>>()?;
         for cycle in 0..self.cycles {
-            let (leaks, doubles) = (cycle < self.leak, cycle >= self.leak && cycle < self.leak + self.double);
+            let leaks = cycle < self.leak;
+            let doubles = cycle >= self.leak && cycle < self.leak + self.double;
             let slot = if leaks { self.live + cycle } else { cycle % self.live };
             let mut shared = Vec::new();
             for rank in &mut ranks {
@@ -216,7 +217,8 @@ impl Rank {
         if let Some(called) = self.called.get_mut(function as usize) {
             *called += 1;
         }
-        let (call, tid) = (self.call, self.pid);
+        let call = self.call;
+        let tid = self.pid;
         *now += TICK;
         let enter = Enter { function, call, tid, time: Nanos(*now), values: asked };
         *now += TICK;

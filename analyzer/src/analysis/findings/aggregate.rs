@@ -246,7 +246,8 @@ fn first(nodes: &[Node]) -> u64 {
 /// All findings. Those of several processes at one call site become one, whatever their severities are. It shows the
 /// most severe occurrence, or the first one, and the count on each host if there are several nodes.
 fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
-    let (first, several) = (first(nodes), nodes.len() > 1);
+    let first = first(nodes);
+    let several = nodes.len() > 1;
     let mut findings: Vec<FoundFinding> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (node, finding) in nodes.iter().flat_map(|node| node.findings.iter().map(move |finding| (node, finding))) {
@@ -353,7 +354,8 @@ fn unseen(report: &Report) -> Vec<String> {
     );
     unseen.extend(ignored(report));
     unseen.extend(report.nodes.iter().filter(|node| node.duplicates > 0).map(|node| {
-        let (more, host) = (counted(node.duplicates, "more report"), &node.host);
+        let more = counted(node.duplicates, "more report");
+        let host = &node.host;
         format!("{more} of the node {host} (boot {}) ignored: give one report for each node", node.key.boot)
     }));
     unseen
@@ -374,8 +376,8 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
         };
         let places: Vec<_> = paths.iter().map(described).collect();
         let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
-        let (ignored, mark) =
-            (ignored(report).collect::<Vec<_>>().join("; "), if report.foreign.is_empty() { "" } else { "; " });
+        let ignored = ignored(report).collect::<Vec<_>>().join("; ");
+        let mark = if report.foreign.is_empty() { "" } else { "; " };
         return format!(
             "no trace files{places}{mark}{ignored}; name a directory that `urscope run` wrote, or record one with `urscope run -- PROGRAM`"
         );
@@ -383,7 +385,8 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     let calls: u64 = processes().map(|process| process.calls).sum();
     let intercepted =
         processes().flat_map(|process| &process.entry_points).filter(|entry_point| entry_point.is_open()).count();
-    let (calls, processes) = (counted(calls, "call"), counted(processes().count() as u64, "process"));
+    let calls = counted(calls, "call");
+    let processes = counted(processes().count() as u64, "process");
     match (unseen.is_empty(), intercepted) {
         (false, _) => format!("no call that shares anything was recorded: {}", unseen.join("; ")),
         (true, 0) => {

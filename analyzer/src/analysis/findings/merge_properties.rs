@@ -9,7 +9,9 @@ use crate::analysis::{Ended, FoundFinding, Frame, Location, Occurrence, Options,
 fn finding() -> impl Strategy<Value = FoundFinding> {
     let severity = prop::sample::select(Severity::ALL.to_vec());
     (0..3_u8, severity, 0..3_u64, 1..4_u64, 0..3_u32).prop_map(|(what, severity, time_ns, count, pid)| {
-        let (host, executable, function) = ("h".into(), "/app".into(), Some("urUSMFree".into()));
+        let host = "h".into();
+        let executable = "/app".into();
+        let function = Some("urUSMFree".into());
         let process = Location { host, pid, executable, tid: pid, time_ns, function, ..Location::default() };
         FoundFinding {
             rule: format!("rule-{what}"),
@@ -24,7 +26,10 @@ fn finding() -> impl Strategy<Value = FoundFinding> {
 }
 
 fn summary(host: &str, pid: u32, calls: u64, began_ns: u64) -> ProcessSummary {
-    let (host, executable, file, ended) = (host.to_owned(), "/app".into(), format!("{pid}.json"), Ended::Exited);
+    let host = host.to_owned();
+    let executable = "/app".into();
+    let file = format!("{pid}.json");
+    let ended = Ended::Exited;
     ProcessSummary {
         pid,
         host,
@@ -43,7 +48,8 @@ fn node() -> impl Strategy<Value = Node> {
     let findings = prop::collection::vec(finding(), 0..4);
     (0..4_u64, 0..2_u64, 1..3_u32, 0..5_u64, findings, 0..2_u64).prop_map(
         |(boot, run, processes, calls, findings, duplicates)| {
-            let (host, monotonic_ns) = (format!("host{boot}"), 1000 * boot);
+            let host = format!("host{boot}");
+            let monotonic_ns = 1000 * boot;
             let key = Key { boot: format!("boot {boot}"), time_namespace: 1, runs: [format!("run {run}")].into() };
             Node {
                 key,
@@ -111,13 +117,19 @@ proptest! {
 fn findings_of_several_processes_at_one_call_site_are_one() {
     let frame = |line| Frame::of("exchange_halo(int)", "/src/ring.cpp", line);
     let found = |pid: u32, line: Option<u32>| {
-        let (executable, stack) = ("/app".to_owned(), line.map(frame).into_iter().collect());
-        let (host, time_ns, function) = ("h".to_owned(), u64::from(100 - pid), Some("urUSMFree".to_owned()));
-        let (occurring, rank) = (host.clone(), Some(pid));
+        let executable = "/app".to_owned();
+        let stack = line.map(frame).into_iter().collect();
+        let host = "h".to_owned();
+        let time_ns = u64::from(100 - pid);
+        let function = Some("urUSMFree".to_owned());
+        let occurring = host.clone();
+        let rank = Some(pid);
         let at = Location { host, pid, rank, executable, tid: pid, ..Location::default() };
         let process = Location { time_ns, function, stack, ..at };
         let occurrence = Occurrence { host: occurring, pid, rank, time_ns, count: 1, ..Occurrence::default() };
-        let (rule, severity, occurrences) = ("double-put".into(), Severity::Error, vec![occurrence]);
+        let rule = "double-put".into();
+        let severity = Severity::Error;
+        let occurrences = vec![occurrence];
         FoundFinding { rule, severity, time_ns, occurrences, ..FoundFinding::of(process) }
     };
     let judged = |findings: Vec<FoundFinding>| {

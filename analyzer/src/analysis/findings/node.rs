@@ -47,7 +47,9 @@ pub(crate) fn report_text(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The number of values in JSON, or more: each but the first follows one of these characters outside of strings.
 fn values(json: &[u8]) -> usize {
-    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    let mut count = 0;
+    let mut in_string = false;
+    let mut is_escaped = false;
     for byte in json {
         match byte {
             _ if is_escaped => is_escaped = false,
@@ -181,7 +183,8 @@ struct Head {
 impl Default for Report {
     fn default() -> Self {
         let urscope = env!("CARGO_PKG_VERSION").to_owned();
-        let (headless, foreign) = (BTreeSet::new(), BTreeMap::new());
+        let headless = BTreeSet::new();
+        let foreign = BTreeMap::new();
         Self { version: REPORT_VERSION, urscope, nodes: Vec::new(), headless, foreign }
     }
 }
@@ -201,7 +204,8 @@ impl Report {
         };
         let head: Head = serde_json::from_slice(text).map_err(no_report)?;
         if head.version != REPORT_VERSION {
-            let (version, writer) = (head.version, plain(&head.urscope));
+            let version = head.version;
+            let writer = plain(&head.urscope);
             return Err(ReportError::Version { path: path.to_owned(), version, writer });
         }
         let report: Self = serde_json::from_slice(text).map_err(no_report)?;
@@ -256,7 +260,8 @@ impl Node {
     /// Of two reports of the same node, the one with more processes and calls.
     fn or(self, other: Self) -> Self {
         let duplicates = self.duplicates + other.duplicates + 1;
-        let (mut one, mut two) = (self, other);
+        let mut one = self;
+        let mut two = other;
         (one.duplicates, two.duplicates) = (0, 0);
         let more = if one.weight() >= two.weight() { one } else { two };
         Self { duplicates, ..more }

@@ -115,7 +115,8 @@ mod tests {
         let stack = vec![Frame::of("exchange_halo(int)", "/src/ring.cpp", 37)];
         let here = Location { pid: 12, rank: Some(7), executable: "/app".into(), stack, ..Location::default() };
         let other = Some(Location { pid: 11, rank: Some(6), ..here.clone() });
-        let (rule, size) = ("freed-while-open".into(), Some(8 << 20));
+        let rule = "freed-while-open".into();
+        let size = Some(8 << 20);
         FoundFinding { rule, other, size, severity: Severity::Error, ..FoundFinding::of(here) }
     }
 

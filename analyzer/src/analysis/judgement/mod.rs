@@ -345,7 +345,8 @@ impl FoundFinding {
 impl Frame {
     /// A frame of the program `/app`.
     pub(crate) fn of(function: &str, file: &str, line: u32) -> Self {
-        let (function, file) = (Some(function.to_owned()), Some(file.to_owned()));
+        let function = Some(function.to_owned());
+        let file = Some(file.to_owned());
         Self { module: "/app".into(), function, file, line: Some(line), ..Self::default() }
     }
 }
@@ -421,7 +422,9 @@ pub struct GoneFinding {
 
 impl GoneFinding {
     pub(crate) fn of(finding: &FoundFinding) -> Self {
-        let (rule, message, identity) = (finding.rule.clone(), finding.message.clone(), finding.identity.clone());
+        let rule = finding.rule.clone();
+        let message = finding.message.clone();
+        let identity = finding.identity.clone();
         Self { rule, severity: finding.severity, message, identity }
     }
 }

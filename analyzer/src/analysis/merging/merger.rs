@@ -164,7 +164,8 @@ impl Merger {
         observer: &mut dyn Observer,
     ) -> Result<(), AnalysisError> {
         let opening = tracing::info_span!("opening", files = files.len()).entered();
-        let (buffer, stays_open) = (buffer_size(files.len()), stay_open(files.len()));
+        let buffer = buffer_size(files.len());
+        let stays_open = stay_open(files.len());
         let cursors = self.open(files.iter(), named, buffer, stays_open, None)?;
         let mut cursors: Vec<_> = cursors.into_iter().map(Some).collect();
         drop(files);
@@ -376,7 +377,8 @@ impl Merger {
             (Other::Adapter(library), Some(id)) => self.tracker.adapter(id, library),
             (Other::Device(handles, index, name), Some(id)) => self.tracker.device(id, *handles, *index, name),
             (Other::Descriptors(open, at), Some(id)) => {
-                let (time, at) = (*at, alignment.at(*at));
+                let time = *at;
+                let at = alignment.at(*at);
                 self.tracker.descriptors(id, *open, time, &mut Facts::new(&mut self.judged, observer, at));
                 observer.descriptors(&self.tracker, id, at, *open);
             }
@@ -393,7 +395,8 @@ impl Merger {
                 process.inside = self.tracker.inside(id);
                 let (ended, how) = process.how_it_ended();
                 process.ended = ended;
-                let (time, at) = (*at, alignment.at(*at));
+                let time = *at;
+                let at = alignment.at(*at);
                 observer.end(&self.tracker, id, at, ended);
                 self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
                 let observed = self.times.of(&process.header);

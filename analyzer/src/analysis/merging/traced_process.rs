@@ -39,7 +39,8 @@ impl TracedProcess {
     /// A process whose first event was not fed yet.
     pub(crate) fn new(header: &Arc<Header>, host: u64) -> Self {
         let began = Nanos(header.clock.monotonic_ns);
-        let (header, notes) = (Arc::clone(header), Arc::clone(&NONE));
+        let header = Arc::clone(header);
+        let notes = Arc::clone(&NONE);
         Self {
             header,
             notes,

@@ -57,7 +57,8 @@ mod tests {
     #[test]
     fn every_function_of_a_stack_is_kept_once() {
         let mut callers = Callers::default();
-        let (free, put) = (Function::urUSMFree, Function::urIPCPutMemHandleExp);
+        let free = Function::urUSMFree;
+        let put = Function::urIPCPutMemHandleExp;
         for (function, stack) in [(free, Some(3)), (put, Some(3)), (free, Some(3)), (put, Some(1)), (put, Some(3))] {
             callers.note(function, stack);
         }

@@ -425,7 +425,9 @@ impl LaneReader {
 
     /// A copy at this position, without the words.
     fn remainder(&self) -> Self {
-        let (chunks, head, packed) = (self.chunks.clone(), self.head.clone(), self.packed.clone());
+        let chunks = self.chunks.clone();
+        let head = self.head.clone();
+        let packed = self.packed.clone();
         Self { chunks, words: Vec::new(), before: self.before.clone(), head, packed, ..*self }
     }
 }

@@ -313,7 +313,9 @@ impl Cursor {
             self.names.iter().cloned().chain([end]).for_each(|event| events.push(moment, event));
             return Ok((events, self.notes.clone()));
         };
-        let (header, notes, names) = (self.header.clone(), self.notes.clone(), self.names.clone());
+        let header = self.header.clone();
+        let notes = self.notes.clone();
+        let names = self.names.clone();
         let numbers = self.numbers.clone();
         let mut rest = Self { header, notes, input, numbers, ahead: Events::default(), names, ..*self };
         rest.fill(&mut events, usize::MAX)?;
@@ -451,7 +453,8 @@ impl Cursor {
                 Err(Skipped { offset, line, why }) => {
                     notes.skipped_lines += 1;
                     if notes.skipped.len() < SKIPS_LISTED {
-                        let (file, why) = (notes.stacks.path().display().to_string(), why.to_string());
+                        let file = notes.stacks.path().display().to_string();
+                        let why = why.to_string();
                         notes.skipped.push(SkippedLine { file, line, offset, why });
                     }
                 }

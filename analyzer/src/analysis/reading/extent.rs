@@ -14,7 +14,8 @@ const BLOCK: usize = 4096;
 pub(crate) fn end_of_text(file: &File, from: u64, size: u64) -> u64 {
     // The first blank block is between these bounds. A binary search finds it, because all blocks after it are blank
     // too.
-    let (mut low, mut high) = (from / BLOCK as u64, size.div_ceil(BLOCK as u64));
+    let mut low = from / BLOCK as u64;
+    let mut high = size.div_ceil(BLOCK as u64);
     while low < high {
         let middle = low + (high - low) / 2;
         if is_blank::<BLOCK>(file, middle * BLOCK as u64) { high = middle } else { low = middle + 1 }

@@ -12,7 +12,8 @@ use crate::{AnalysisError, files::owners, plain::plain};
 /// The trace files that `paths` name or that directories in `paths` contain, without duplicates. If a directory has
 /// traces of this user, those of other users in it are left out ([`of_others`]).
 pub fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AnalysisError> {
-    let (mut files, mut seen) = (Vec::new(), HashSet::new());
+    let mut files = Vec::new();
+    let mut seen = HashSet::new();
     for path in paths {
         let unreadable = |source| AnalysisError::Unreadable { path: path.clone(), source };
         let kind = fs::metadata(path).map_err(unreadable)?.file_type();

@@ -92,7 +92,9 @@ impl Prefetcher {
         // The calling thread runs the analysis and is one more.
         let threads = thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1);
         for _ in 0..threads.clamp(1, cursors.len().max(1)) {
-            let (waiting, done, progress) = (waiting.clone(), done.clone(), progress.clone());
+            let waiting = waiting.clone();
+            let done = done.clone();
+            let progress = progress.clone();
             let reader = thread::Builder::new().name("reader".into());
             drop(reader.spawn(move || read(&waiting, &done, &progress, limit, release)));
         }

@@ -95,7 +95,8 @@ struct Borrowed<'a>(Dwarf<Slice<'a>>);
 
 impl<'a> Borrowed<'a> {
     fn units_of(&self) -> Vec<(u64, u64, DebugInfoOffset)> {
-        let (mut found, mut headers) = (Vec::new(), self.0.units());
+        let mut found = Vec::new();
+        let mut headers = self.0.units();
         while let Ok(Some(header)) = headers.next() {
             let Some(at) = header.debug_info_offset() else { continue };
             let Ok(unit) = self.0.unit(header) else { continue };
@@ -112,7 +113,8 @@ impl<'a> Borrowed<'a> {
     }
 
     fn rows_of(&self, at: DebugInfoOffset) -> Option<Arc<[Row]>> {
-        let (mut found, mut rows) = (Vec::<Row>::new(), self.unit(at)?.line_program?.rows());
+        let mut found = Vec::<Row>::new();
+        let mut rows = self.unit(at)?.line_program?.rows();
         while let Ok(Some((_, row))) = rows.next_row() {
             let Some(line) = row.line().and_then(|line| u32::try_from(line.get()).ok()) else { continue };
             // Where a function is inlined, the line of the call has the same address, and no instruction.
@@ -135,10 +137,13 @@ impl<'a> Borrowed<'a> {
             }
             Some(())
         };
-        let (mut own, mut inlined, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+        let mut own = Vec::new();
+        let mut inlined = Vec::new();
+        let mut calls = Vec::new();
         inside(&entry, &mut own)?;
         let mut entries = unit.entries_raw(Some(function)).ok()?;
-        let (mut place, mut skipped) = (DebuggingInformationEntry::null(), None);
+        let mut place = DebuggingInformationEntry::null();
+        let mut skipped = None;
         entries.read_entry(&mut place).ok()?;
         while entries.next_depth() > 0 {
             let depth = entries.next_depth();
@@ -221,7 +226,8 @@ int around(void *memory) {
 
     /// The library that the machine's compiler makes of the source.
     fn compiled(directory: &Path, flags: &[&str]) -> std::path::PathBuf {
-        let (source, library) = (directory.join("release.c"), directory.join("release.so"));
+        let source = directory.join("release.c");
+        let library = directory.join("release.so");
         fs::write(&source, SOURCE).unwrap();
         let compiler = Command::new("cc")
             .args(["-shared", "-fPIC", "-O1"])
@@ -239,9 +245,11 @@ int around(void *memory) {
         let bytes = fs::read(library).unwrap();
         let object = object::File::parse(&*bytes).unwrap();
         let symbol = object.symbols().find(|symbol| symbol.name() == Ok(function)).unwrap();
-        let (names, mut bodies) = (Loader::new(library).unwrap(), Bodies::open(library).unwrap());
+        let names = Loader::new(library).unwrap();
+        let mut bodies = Bodies::open(library).unwrap();
         let of_address = |address| {
-            let (mut found, mut frames) = (Vec::new(), names.find_frames(address).unwrap());
+            let mut found = Vec::new();
+            let mut frames = names.find_frames(address).unwrap();
             while let Some(frame) = frames.next().unwrap() {
                 found.push(bodies.of(address, UnitOffset(frame.dw_die_offset.unwrap().0.into_u64() as usize)));
             }

@@ -35,8 +35,11 @@ const KEPT: usize = 1 << 18;
 impl CallSites {
     /// Knows no process yet. Takes the directories of symbols and the wrappers from the options.
     pub fn new(options: &Options) -> Self {
-        let (symbols, wrappers) = (Symbolizer::new(&options.symbols), options.wrappers.clone());
-        let (dispatchers, processes, known) = (Arc::default(), Vec::new(), HashMap::new());
+        let symbols = Symbolizer::new(&options.symbols);
+        let wrappers = options.wrappers.clone();
+        let dispatchers = Arc::default();
+        let processes = Vec::new();
+        let known = HashMap::new();
         Self { symbols, wrappers, dispatchers, processes, known }
     }
 

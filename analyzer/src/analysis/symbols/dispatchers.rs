@@ -77,7 +77,8 @@ impl Frame {
         let alone = |frame: &Self| {
             if frame.places.is_empty() { frame.place().into_iter().collect() } else { frame.places.clone() }
         };
-        let (own, others) = (alone(self), alone(other));
+        let own = alone(self);
+        let others = alone(other);
         let number = |frame: &Self, places: &[u64]| places.iter().position(|place| frame.place() == Some(*place));
         match own.len() == others.len() {
             _ if self.place() == other.place() => true,
@@ -308,7 +309,8 @@ fn most<'f>(stacks: &[&[Step<'f>]]) -> Option<Step<'f>> {
     }
     let (most, count) = callers.iter().map(|(step, callers)| (*step, callers.len())).max_by_key(|(_, count)| *count)?;
     let others = callers.iter().filter(|(step, _)| **step != most);
-    let (mut rest, mut is_alone) = (0, true);
+    let mut rest = 0;
+    let mut is_alone = true;
     for (step, callers) in others {
         rest += callers.len();
         is_alone &= step.0 != most.0;

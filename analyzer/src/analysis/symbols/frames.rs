@@ -336,7 +336,8 @@ mod tests {
 
     fn finding() -> FoundFinding {
         let stack = vec![frame("inner", 7), frame("main", 9)];
-        let (executable, function) = ("/build/app".to_owned(), Some("urUSMFree".to_owned()));
+        let executable = "/build/app".to_owned();
+        let function = Some("urUSMFree".to_owned());
         let process =
             Location { pid: 1, executable, tid: 1, time_ns: 5, function, call: Some(3), stack, ..Location::default() };
         let other = Some(Location { pid: 2, stack: Vec::new(), ..process.clone() });
@@ -403,7 +404,8 @@ mod tests {
 
     #[test]
     fn mistakes_that_share_a_wrapper_have_different_call_sites() {
-        let (mut one, mut two) = (finding(), finding());
+        let mut one = finding();
+        let mut two = finding();
         let deep = |line| (0..8).map(|_| frame("wrapper", 3)).chain([frame("main", line)]).collect();
         (one.process.stack, two.process.stack) = (deep(9), deep(10));
         assert_ne!(one.call_site(), two.call_site());
@@ -413,7 +415,8 @@ mod tests {
 
     #[test]
     fn a_finding_has_the_same_identity_in_a_run_on_another_machine() {
-        let (one, mut again) = (finding(), finding());
+        let one = finding();
+        let mut again = finding();
         (again.process.pid, again.process.tid, again.process.time_ns, again.process.call) = (8, 9, 10, Some(11));
         again.process.executable = "/elsewhere/app".into();
         for frame in &mut again.process.stack {
@@ -433,7 +436,8 @@ mod tests {
             found.process.stack = vec![Frame { within, places, ..frame("exchange", own) }, frame("main", 99)];
             found
         };
-        let (first, second) = (at(40, &[40, 50]), at(50, &[40, 50]));
+        let first = at(40, &[40, 50]);
+        let second = at(50, &[40, 50]);
         assert_ne!(first.identity_of(), second.identity_of());
         assert_eq!(first.identity_of_function(), second.identity_of_function());
         let mut moved = at(47, &[47, 57]);
@@ -461,7 +465,8 @@ mod tests {
 
     #[test]
     fn an_identity_does_not_depend_on_what_else_ran_or_was_asked_for() {
-        let (alone, mut among) = (finding(), finding());
+        let alone = finding();
+        let mut among = finding();
         for frame in &mut among.process.stack {
             (frame.wrapper, frame.places) = (true, vec![3, 7]);
         }

@@ -75,7 +75,8 @@ mod tests {
         let rank = || [made("free < rank_main < main"), made("open < rank_main < main")];
         assert_eq!(of(&[&rank(), &rank()]), ["", ""]);
         // Not all calls of it.
-        let (mixed, other) = ([made("free < produce < main"), made("get < main")], [made("open < main")]);
+        let mixed = [made("free < produce < main"), made("get < main")];
+        let other = [made("open < main")];
         assert_eq!(of(&[&mixed, &other]), ["", "open"]);
         assert_eq!(of(&[&[], &other]), ["", "open"]);
     }

@@ -134,7 +134,10 @@ impl Symbolizer {
 fn of_python(PythonFrame { function, file, line, first, last, .. }: PythonFrame) -> Frame {
     let within = line.zip(first).and_then(|(line, first)| line.checked_sub(first));
     let rest = line.zip(last).and_then(|(line, last)| last.checked_sub(line));
-    let (module, function, file, within) = (file.clone(), Some(function), Some(file), within.map(u64::from));
+    let module = file.clone();
+    let function = Some(function);
+    let file = Some(file);
+    let within = within.map(u64::from);
     Frame { module, function, file, line, within, rest, ..Frame::default() }
 }
 
@@ -217,7 +220,8 @@ fn with_object<T>(file: &Path, look: impl FnOnce(&object::File<'_, Headers<'_>>)
     // Libraries are often installed with links of somebody else, and nothing of a file is shown but names.
     let file = fs::canonicalize(file).and_then(|file| files::open(&file));
     let file = file.ok().filter(|file| file.metadata().is_ok_and(|data| data.len() > 0))?;
-    let (cache, left) = (ReadCache::new(file), Cell::new(HEADERS));
+    let cache = ReadCache::new(file);
+    let left = Cell::new(HEADERS);
     let object = object::File::parse(Headers { cache: &cache, left: &left }).ok()?;
     let mut size = 0_u64;
     for section in object.sections() {
@@ -287,7 +291,8 @@ mod tests {
         let build_id = hexadecimal(id);
         let symbol =
             object.symbols().find(|symbol| symbol.name().is_ok_and(|name| name.contains("this_program"))).unwrap();
-        let (bias, path) = (Hex(0x5000_0000), path.to_str().unwrap().to_owned());
+        let bias = Hex(0x5000_0000);
+        let path = path.to_str().unwrap().to_owned();
         (Module { bias, start: bias, end: Hex(bias.0 + (1 << 32)), path, build_id }, symbol.address() + 4)
     }
 
@@ -385,7 +390,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        let (start, end) = (Hex(0), Hex(u64::MAX));
+        let start = Hex(0);
+        let end = Hex(u64::MAX);
         for path in ["/dev/zero", "/dev/tty", "/proc/kmsg", "/proc", pipe.to_str().unwrap()] {
             let module = Module { bias: start, start, end, path: path.into(), build_id: String::new() };
             let frames = Symbolizer::new(&[]).stack(&[module], at(Hex(0x1234)));
@@ -397,7 +403,8 @@ mod tests {
     /// decompressed.
     fn with_compressed(size: u64) -> Vec<u8> {
         let names = b"\0.shstrtab\0.debug_info\0";
-        let (names_at, data_at) = (64, 64 + names.len() as u64);
+        let names_at = 64;
+        let data_at = 64 + names.len() as u64;
         let sections_at = data_at + 24;
         let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 62, 0, 1, 0, 0, 0];
         for word in [0, 0, sections_at] {

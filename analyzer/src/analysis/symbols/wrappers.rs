@@ -183,8 +183,10 @@ mod tests {
         let mut words = place.split(' ');
         let (file, line) = words.next().unwrap().split_once(':').unwrap();
         let mut number = || words.next().map(|word| word.parse().unwrap());
-        let (within, rest) = (number(), number());
-        let (within, rest) = (within.map(u64::from), rest);
+        let within = number();
+        let rest = number();
+        let within = within.map(u64::from);
+        let rest = rest;
         let frame = Frame { within, rest, ..Frame::of(function, file, line.parse().unwrap()) };
         if file.rsplit('.').next() == Some("py") {
             Frame { module: file.into(), ..frame }

@@ -274,7 +274,8 @@ mod tests {
         let header = Header { count: 1, flags: 0, counters: true };
         let page = EventPage::new(Purpose::Event, header).unwrap();
         for counter in [Signal::new(Kind::Counter), Signal::shared(Kind::Counter, page, 0)] {
-            let (first, second) = (counter.submit(), counter.submit());
+            let first = counter.submit();
+            let second = counter.submit();
             counter.complete(second, TIMESTAMPS);
             assert!(counter.is_signalled());
             assert_eq!(counter.wait(first, Deadline::now()), WaitResult::TimedOut);

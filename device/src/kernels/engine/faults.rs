@@ -106,7 +106,8 @@ fn report() {
         futex::wait(&FAULTED, 0, None);
     }
     let names = RUNNING.lock().join(", ");
-    let (signal, address) = (SIGNAL.load(Ordering::Acquire), ADDRESS.load(Ordering::Acquire));
+    let signal = SIGNAL.load(Ordering::Acquire);
+    let address = ADDRESS.load(Ordering::Acquire);
     lose(&format!("kernel {names} faulted at address {address:#x} (signal {signal})"));
 }
 

@@ -63,8 +63,10 @@ impl Program {
 
     /// A built program, from a binary that [`Program::binary`] has returned in this process.
     pub(crate) fn from_binary(engine: &'static Engine, binary: &[u8]) -> Result<Self, Failure> {
-        let (mut status, mut error) = (0, 0);
-        let (length, start) = (binary.len(), binary.as_ptr());
+        let mut status = 0;
+        let mut error = 0;
+        let length = binary.len();
+        let start = binary.as_ptr();
         // SAFETY: one device, with one length and one pointer, those of the slice.
         let object = unsafe {
             (engine.cl.create_program_with_binary)(
@@ -129,7 +131,8 @@ impl Program {
     /// Compiles, for a link.
     pub(crate) fn compile(&self, options: &str) -> Result<(), Failure> {
         let options = CString::new(options).unwrap_or_default();
-        let (cl, device) = (&self.engine.cl, &raw const self.engine.device);
+        let cl = &self.engine.cl;
+        let device = &raw const self.engine.device;
         // SAFETY: one device, a C string, and no headers.
         outcome(guarded(|| unsafe {
             (cl.compile_program)(self.object, 1, device, options.as_ptr(), 0, null(), null(), null_mut(), null_mut())
@@ -138,7 +141,9 @@ impl Program {
 
     /// The log of compiling or linking.
     pub(crate) fn log(&self) -> String {
-        let (cl, device, mut size) = (&self.engine.cl, self.engine.device, 0);
+        let cl = &self.engine.cl;
+        let device = self.engine.device;
+        let mut size = 0;
         // SAFETY: the first call writes a size, the second as many bytes as there is room for.
         let bytes = unsafe {
             (cl.get_build_info)(self.object, device, opencl::PROGRAM_BUILD_LOG, 0, null_mut(), &raw mut size);
@@ -152,7 +157,8 @@ impl Program {
 
     /// The binary of the program, for [`Program::from_binary`].
     pub(crate) fn binary(&self) -> Option<Vec<u8>> {
-        let (cl, mut size) = (&self.engine.cl, 0_usize);
+        let cl = &self.engine.cl;
+        let mut size = 0_usize;
         let length = size_of::<usize>();
         // SAFETY: the program has one device, so one size and then one pointer to as many bytes are exchanged.
         unsafe {
@@ -170,7 +176,8 @@ impl Program {
 
     pub(crate) fn function(&self, name: &str) -> Result<Function, Failure> {
         let name = CString::new(name).unwrap_or_default();
-        let (engine, mut error) = (self.engine, 0);
+        let engine = self.engine;
+        let mut error = 0;
         // SAFETY: the program is live, and the name is a C string.
         let object = unsafe { (engine.cl.create_kernel)(self.object, name.as_ptr(), &raw mut error) };
         if object.is_null() || error != 0 {
@@ -189,7 +196,8 @@ impl Program {
     pub(crate) fn global(&self, name: &str) -> Option<(usize, usize)> {
         let name = CString::new(name).ok()?;
         let found = self.engine.extension(opencl::GLOBAL_POINTER)?;
-        let (mut size, mut address) = (0, null_mut());
+        let mut size = 0;
+        let mut address = null_mut();
         // SAFETY: the extension gives the function of this name this signature.
         let code = unsafe {
             let call = mem::transmute::<*mut c_void, opencl::GlobalPointer>(found);
@@ -235,7 +243,8 @@ impl Function {
 
     fn group_info<T: Default>(&self, what: u32) -> T {
         let mut value = T::default();
-        let (cl, place) = (&self.engine.cl, (&raw mut value).cast());
+        let cl = &self.engine.cl;
+        let place = (&raw mut value).cast();
         // SAFETY: at most as many bytes are written as T has. A query that fails writes nothing.
         unsafe {
             (cl.get_work_group_info)(self.object, self.engine.device, what, size_of::<T>(), place, null_mut());
@@ -244,9 +253,12 @@ impl Function {
     }
 
     fn sub_group_info(&self, what: u32, group: usize) -> usize {
-        let (input, mut value) = ([group, 1, 1], 0_usize);
-        let (cl, place) = (&self.engine.cl, (&raw mut value).cast());
-        let (size, input_size) = (size_of::<usize>(), size_of_val(&input));
+        let input = [group, 1, 1];
+        let mut value = 0_usize;
+        let cl = &self.engine.cl;
+        let place = (&raw mut value).cast();
+        let size = size_of::<usize>();
+        let input_size = size_of_val(&input);
         // SAFETY: the query takes three sizes and writes one.
         unsafe {
             let input = input.as_ptr().cast();
@@ -282,12 +294,14 @@ impl Function {
     ) -> Result<(), Failure> {
         let cl = &self.engine.cl;
         let queue = if inline { self.engine.inline } else { self.engine.parallel };
-        let (mut event, mut status) = (null_mut(), 0);
+        let mut event = null_mut();
+        let mut status = 0;
         // SAFETY: three dimensions each, or none for the groups, and a place for an event, which is released.
         // What the kernel accesses is what the application has passed to it.
         unsafe {
             let group = group.as_ref().map_or(null(), |group| group.as_ptr());
-            let (offset, global) = (offset.as_ptr(), global.as_ptr());
+            let offset = offset.as_ptr();
+            let global = global.as_ptr();
             outcome((cl.enqueue)(queue, self.object, 3, offset, global, group, 0, null(), &raw mut event))?;
             let waited = (cl.wait)(1, &raw const event);
             let place = (&raw mut status).cast();

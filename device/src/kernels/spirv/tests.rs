@@ -18,7 +18,8 @@ fn kernels_are_found_with_their_parameters() {
     let code = module(|asm| {
         scale(asm);
         number(asm);
-        let (local, uint) = (asm.types.local, asm.types.uint);
+        let local = asm.types.local;
+        let uint = asm.types.uint;
         let id = asm.kernel("fixed", &[local, uint], |_, _, _| {});
         asm.mode(id, &[17, 8, 4, 2]);
         asm.mode(id, &[35, 16]);
@@ -58,7 +59,8 @@ fn attributes_of_kernels_are_removed_and_the_largest_group_is_known() {
             }
         })
     };
-    let (with, without) = (write(true), write(false));
+    let with = write(true);
+    let without = write(false);
     assert_eq!(*without_attributes(&with), without);
     assert_eq!(*without_attributes(&without), without);
     assert_eq!(read(&with).unwrap().kernels["limited"].largest, 64);
@@ -106,7 +108,8 @@ fn values_have_the_sizes_that_compilers_give_them() {
         let [three, four] = [asm.id(), asm.id()];
         asm.declare(23, &[three, uint, 3]);
         asm.declare(23, &[four, byte, 4]);
-        let (five, array) = (asm.number(5), asm.id());
+        let five = asm.number(5);
+        let array = asm.id();
         asm.declare(28, &[array, byte, five]);
         let [plain, packed, outer] = [asm.id(), asm.id(), asm.id()];
         asm.decorate(&[packed, 10]);
@@ -148,7 +151,8 @@ fn hostile_types_have_no_size() {
             asm.declare(30, &[next, last, last]);
             last = next;
         }
-        let (many, array) = (asm.number(u32::MAX), asm.id());
+        let many = asm.number(u32::MAX);
+        let array = asm.id();
         asm.declare(28, &[array, asm.types.long, many]);
         asm.kernel("hostile", &[own, last, array], |_, _, _| {});
     });

@@ -74,7 +74,8 @@ fn a_wait_is_for_the_last_signal_before_it_began() {
     // The first signal has completed, and the other process appends a second one: a wait here is for the second.
     ok(endpoint.execute(b's'));
     ok(endpoint.execute(b'w'));
-    let (done, waiting) = (Endpoint::new(), endpoint.event);
+    let done = Endpoint::new();
+    let waiting = endpoint.event;
     ok(zeCommandListAppendWaitOnEvents(done.list, 1, &raw const waiting));
     ok(done.execute(b'l'));
     peer.execute_all("g");

@@ -11,7 +11,8 @@ fn an_event_can_be_opened_in_its_own_process_and_many_times() {
     let setup = Setup::new();
     let list = setup.immediate_list(2);
     let event = setup.shared_event();
-    let (first, second) = (open(setup, get(event)), open(setup, get(event)));
+    let first = open(setup, get(event));
+    let second = open(setup, get(event));
     assert!(first != second && first != event);
     let [gate] = setup.events();
     for signalled in [event, first, second] {
@@ -34,7 +35,8 @@ fn an_event_can_be_opened_in_its_own_process_and_many_times() {
 fn only_events_created_for_sharing_are_shared_and_closed() {
     let setup = Setup::new();
     let [flag] = setup.events();
-    let (plain, shared) = (setup.counter_event(), setup.shared_event());
+    let plain = setup.counter_event();
+    let shared = setup.shared_event();
     let opened = open(setup, get(shared));
     let mut handle: IpcHandle = zeroed();
     for event in [flag, plain, opened] {
@@ -52,11 +54,14 @@ fn only_events_created_for_sharing_are_shared_and_closed() {
     assert_eq!(zeEventQueryKernelTimestamp(opened, &raw mut result), NOT_READY);
     // An event cannot be shared and have timestamps.
     for flags in [0x1f, 0x2f, 0x3f] {
-        let (desc, mut out) = (EventCounterBasedDesc { flags, ..zeroed() }, null_mut());
+        let desc = EventCounterBasedDesc { flags, ..zeroed() };
+        let mut out = null_mut();
         let created = zeEventCounterBasedCreate(setup.context, setup.device, &raw const desc, &raw mut out);
         assert_eq!(created, INVALID_ARGUMENT);
     }
-    let (mut flags, mut value, mut address) = (0, 0, 0);
+    let mut flags = 0;
+    let mut value = 0;
+    let mut address = 0;
     for (event, expected) in [(plain, 0x7), (shared, 0xf), (opened, 0xf)] {
         ok(zeEventGetCounterBasedFlags(event, &raw mut flags));
         assert_eq!(flags, expected);
@@ -79,7 +84,8 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
         let socket = passing::connect(u32::from_ne_bytes(pipe.receive()));
         // Only root may fetch a descriptor of this process now: others open what it sends. SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
-        let (event, pool) = (setup.shared_event(), pool(setup, 0b11, 4));
+        let event = setup.shared_event();
+        let pool = pool(setup, 0b11, 4);
         let in_pool = event_of(pool, 3);
         for handle in [get(event), get_pool(pool)] {
             passing::send(&socket, number_in(handle));
@@ -98,7 +104,8 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
     peer.send(&number.to_ne_bytes());
     let (socket, _) = listener.accept().unwrap();
     let [(of_event, first), (of_pool, second)] = [(); 2].map(|()| {
-        let (file, data) = (passing::receive(&socket), peer.receive());
+        let file = passing::receive(&socket);
+        let data = peer.receive();
         (with_number(IpcHandle { data }, file.as_raw_fd()), file)
     });
     let event = open(setup, of_event);
@@ -107,7 +114,8 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
     assert_eq!(zeEventQueryStatus(in_pool), NOT_READY);
     // Another file of this process is not mistaken for that of the pool.
     let other = std::fs::File::open("/proc/self/exe").unwrap();
-    let (wrong, mut out) = (with_number(of_pool, other.as_raw_fd()), null_mut());
+    let wrong = with_number(of_pool, other.as_raw_fd());
+    let mut out = null_mut();
     assert_eq!(zeEventPoolOpenIpcHandle(setup.context, wrong, &raw mut out), OUT_OF_DEVICE_MEMORY);
     drop((first, second));
     peer.send(b"!");
@@ -125,8 +133,10 @@ fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
 fn damaged_and_foreign_handles_are_refused_without_leaks() {
     alone!();
     let setup = Setup::new();
-    let (event, pool) = (setup.shared_event(), pool(setup, 0b11, 4));
-    let (handle, pool_handle) = (get(event), get_pool(pool));
+    let event = setup.shared_event();
+    let pool = pool(setup, 0b11, 4);
+    let handle = get(event);
+    let pool_handle = get_pool(pool);
     let memory = setup.device_memory(4096);
     let memory_handle: IpcHandle = value(|out| zeMemGetIpcHandle(setup.context, memory, out));
     let refused_pool = |data| {
@@ -138,7 +148,8 @@ fn damaged_and_foreign_handles_are_refused_without_leaks() {
     let before = (open_descriptors(), mappings());
     for byte in (0..4).chain(8..64) {
         for change in [0x01, 0x80, 0xff] {
-            let (mut one, mut two) = (handle.data, pool_handle.data);
+            let mut one = handle.data;
+            let mut two = pool_handle.data;
             one[byte] ^= change;
             two[byte] ^= change;
             assert_eq!([refused(setup, one), refused_pool(two)], [OUT_OF_DEVICE_MEMORY; 2], "byte {byte}");
@@ -173,7 +184,8 @@ fn a_producer_that_must_not_be_traced_is_an_error() {
             serve();
         }
         Some(_) => {
-            let (setup, pipe) = (Setup::new(), Pipe::open());
+            let setup = Setup::new();
+            let pipe = Pipe::open();
             // SAFETY: plain numbers. Root loses the permission to trace other processes; any other user is unaffected.
             unsafe { libc::setuid(65_534) };
             pipe.send(&refused(setup, pipe.receive()).to_ne_bytes());

@@ -98,7 +98,8 @@ impl Endpoint {
 
 /// The other process: opens an event (`e`) or the second event of a pool (`p`), and executes what it receives.
 fn serve() {
-    let (mut endpoint, pipe) = (Endpoint::new(), Pipe::open());
+    let mut endpoint = Endpoint::new();
+    let pipe = Pipe::open();
     match pipe.receive() {
         [b'e'] => endpoint.event = open(endpoint.setup, IpcHandle { data: pipe.receive() }),
         [b'p'] => {

@@ -52,7 +52,8 @@ fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
 #[test]
 fn the_opener_closes_a_pool_and_the_creator_destroys_it() {
     let setup = Setup::new();
-    let (plain, shared) = (pool(setup, 0b1, 2), pool(setup, 0b111, 2));
+    let plain = pool(setup, 0b1, 2);
+    let shared = pool(setup, 0b111, 2);
     let mut handle: IpcHandle = zeroed();
     assert_eq!(zeEventPoolGetIpcHandle(plain, &raw mut handle), INVALID_SYNCHRONIZATION_OBJECT);
     assert_eq!(zeEventPoolGetIpcHandle(shared, null_mut()), INVALID_NULL_POINTER);
@@ -64,7 +65,8 @@ fn the_opener_closes_a_pool_and_the_creator_destroys_it() {
     assert_eq!(zeEventPoolDestroy(opened), INVALID_ARGUMENT);
     assert_eq!([zeEventPoolCloseIpcHandle(plain), zeEventPoolCloseIpcHandle(shared)], [INVALID_ARGUMENT; 2]);
     // Each pool has its own slots; the state is shared, with its timestamps.
-    let (one, two) = (event_of(shared, 0), event_of(opened, 0));
+    let one = event_of(shared, 0);
+    let two = event_of(opened, 0);
     let mut result: KernelTimestampResult = zeroed();
     assert_eq!(zeEventQueryKernelTimestamp(two, &raw mut result), NOT_READY);
     let list = setup.immediate_list(1);
@@ -81,6 +83,7 @@ fn the_opener_closes_a_pool_and_the_creator_destroys_it() {
     assert_eq!(zeEventQueryStatus(again), NOT_READY);
     ok(zeEventDestroy(again));
     ok(zeEventPoolDestroy(shared));
-    let (desc, mut out) = (EventPoolDesc { flags: 0b1_0000, count: 1, ..zeroed() }, null_mut());
+    let desc = EventPoolDesc { flags: 0b1_0000, count: 1, ..zeroed() };
+    let mut out = null_mut();
     assert_eq!(zeEventPoolCreate(setup.context, &raw const desc, 0, null(), &raw mut out), INVALID_ENUMERATION);
 }

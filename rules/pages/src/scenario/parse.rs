@@ -147,7 +147,8 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
         }
         Step::Call(Box::new(call))
     } else if let Some((_, kind)) = SYNCHRONIZATIONS.iter().find(|(word, _)| *word == first) {
-        let (mut queue, mut event) = (None, None);
+        let mut queue = None;
+        let mut event = None;
         while let Some(word) = words.next() {
             let value = words.next().map(str::to_owned).ok_or_else(|| format!("expected something behind {word}"))?;
             match word {
@@ -162,7 +163,8 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
     } else {
         match first {
             "device" => {
-                let (device, index) = (name("a name")?, name("an index")?);
+                let device = name("a name")?;
+                let index = name("an index")?;
                 let index = if index == "-" { None } else { Some(number(&index)? as u32) };
                 Step::Device(device, index, name("what it is called")?.replace('_', " "))
             }
@@ -187,7 +189,9 @@ fn parse(line: &str, number_of_line: usize) -> Result<Line, String> {
 fn ran<'w>(words: &mut impl Iterator<Item = &'w str>) -> Result<Ran, String> {
     let expected = "expected NAME reads|writes|may-read|may-write SIZE since STEPS behind ran";
     let mut next = || words.next().ok_or(expected);
-    let (memory, does, size) = (next()?.to_owned(), next()?, number(next()?)?);
+    let memory = next()?.to_owned();
+    let does = next()?;
+    let size = number(next()?)?;
     let access = match does {
         "reads" => Access::Read,
         "writes" => Access::Write,

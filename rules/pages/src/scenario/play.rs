@@ -249,7 +249,8 @@ impl Player {
 
     /// Records that a process is seen. It is known when the process ends.
     fn seen(&mut self, who: ProcessId, running: bool) {
-        let (now, never) = (Nanos(self.now), Nanos(u64::MAX));
+        let now = Nanos(self.now);
+        let never = Nanos(u64::MAX);
         let known = self.events.iter_mut().find(|event| matches!(event, Event::Observed(whose, ..) if *whose == who));
         match (known, running) {
             (Some(Event::Observed(_, alive, _)), true) => *alive = now,
@@ -264,8 +265,10 @@ impl Player {
 
     fn ran(&mut self, actor: usize, ran: &Ran) {
         let Ran { access: Some(access), size, offset, rows, pitch, since, .. } = *ran else { return };
-        let (memory, call) = (self.address(&ran.memory), self.actors.get(actor).map_or(0, |actor| actor.command));
-        let (begin, end) = (Nanos(self.now.saturating_sub(since * STEP)), Nanos(self.now));
+        let memory = self.address(&ran.memory);
+        let call = self.actors.get(actor).map_or(0, |actor| actor.command);
+        let begin = Nanos(self.now.saturating_sub(since * STEP));
+        let end = Nanos(self.now);
         let rows = Rows { offset, length: size, pitch, count: rows };
         let executed = Executed { call, tid: 1, begin, end, memory, rows, access };
         self.events.push(Event::Executed(ProcessId(actor as u32), executed));
@@ -333,7 +336,8 @@ impl Player {
         // The block that the driver exports.
         let exported =
             Values { pointer: call.exposes.map(|_| address - call.offset), size: call.exposes, ..Values::default() };
-        let (checksum, fingerprint) = (Some(checksum(&made_up(bytes, call))), Some(bytes));
+        let checksum = Some(checksum(&made_up(bytes, call)));
+        let fingerprint = Some(bytes);
         Values { data: Some(data), data_size: data_size(call), fingerprint, checksum, ..exported }
     }
 
@@ -383,7 +387,8 @@ impl Player {
             Verb::GetEvent => (object, self.got(actor, call, address, result)),
             Verb::Put | Verb::PutPhysical | Verb::PutEvent => (Values { data: Some(address), ..within }, nothing),
             Verb::Open | Verb::OpenPhysical | Verb::OpenEvent => {
-                let (data, bytes) = (Some(0xda7a_0000 + actor as u64), self.bytes_of(name, call.size));
+                let data = Some(0xda7a_0000 + actor as u64);
+                let bytes = self.bytes_of(name, call.size);
                 let opened = made_up(bytes, call);
                 let checksum = Some(checksum(&opened));
                 let is_made_up = bytes == 0 || call.flipped.is_some();
@@ -396,7 +401,8 @@ impl Player {
                 (Values { device, data, data_size: data_size(call), fingerprint, checksum, ..within }, opened)
             }
             Verb::Copy | Verb::Launch => {
-                let (accessed, non_blocking) = (!call.on_host, call.non_blocking);
+                let accessed = !call.on_host;
+                let non_blocking = call.non_blocking;
                 let noticed =
                     [(accessed, ACCESSED), (non_blocking, NON_BLOCKING)].into_iter().filter(|(is_so, _)| *is_so);
                 let noticed = Some(noticed.fold(0, |bits, (_, bit)| bits | bit)).filter(|bits| *bits != 0);
@@ -410,14 +416,17 @@ impl Player {
                     _ => Kind::Event,
                 };
                 let property = UNIFIED_RUNTIME.support.iter().find(|(_, kind)| *kind == asked);
-                let (property, yes) = (property.map(|it| u64::from(it.0)), call.result.as_deref() == Some("yes"));
+                let property = property.map(|it| u64::from(it.0));
+                let yes = call.result.as_deref() == Some("yes");
                 (Values { device, property, ..nothing }, Values { value: Some(u64::from(yes)), ..nothing })
             }
             Verb::Physical => (Values { flags, device, size: Some(PHYSICAL), ..within }, object),
             Verb::ClosePhysical => (object_within, nothing),
             Verb::Map => {
-                let (pointer, object) = (result.map(|start| start + call.offset), Some(address - call.offset));
-                let (offset, flags) = (Some(0), Some(READ_WRITE));
+                let pointer = result.map(|start| start + call.offset);
+                let object = Some(address - call.offset);
+                let offset = Some(0);
+                let flags = Some(READ_WRITE);
                 (Values { pointer, size: mapped, object, offset, flags, ..within }, nothing)
             }
             Verb::Unmap => (Values { size: mapped, ..pointer }, nothing),

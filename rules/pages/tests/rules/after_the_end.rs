@@ -110,7 +110,8 @@ fn executed(steps: &str) -> Vec<Finding> {
         _ => None,
     });
     let copies: Vec<_> = copies.collect();
-    let (append, execution) = (copies[0], *copies.last().unwrap());
+    let append = copies[0];
+    let execution = *copies.last().unwrap();
     for event in &mut events {
         match event {
             Event::Enter(_, Enter { function, call, values, .. }) if function.is_command() && *call == execution => {

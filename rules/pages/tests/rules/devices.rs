@@ -22,7 +22,8 @@ fn assert_names(before: &str, wrong: &str, right: &str) {
 
 #[test]
 fn a_device_that_its_process_described_is_named_by_index_and_name() {
-    let (d, e) = ("p: device d 0 Big_GPU\n", "p: device e 1 Small_GPU\n");
+    let d = "p: device d 0 Big_GPU\n";
+    let e = "p: device e 1 Small_GPU\n";
     assert_names(&format!("{d}{e}"), "device 1 (Small GPU)", "device 0 (Big GPU)");
     assert_names("p: device d 0 _\np: device e - Half\n", "device 0x11000000 (Half)", "device 0 0x10000000");
     let undescribed = wrong_device("");
@@ -37,7 +38,8 @@ fn what_another_process_described_is_not_taken_for_this_ones() {
 
 #[test]
 fn two_devices_of_the_same_description_are_told_apart_by_their_handles() {
-    let (d, e) = ("p: device d 0 GPU\n", "p: device e 0 GPU\n");
+    let d = "p: device d 0 GPU\n";
+    let e = "p: device e 0 GPU\n";
     assert_names(&format!("{d}{e}"), "device 0 (GPU) at 0x11000000", "device 0 (GPU) at 0x10000000");
 }
 

@@ -97,7 +97,8 @@ fn mappings_that_are_kept_are_a_leak_where_they_grow() {
     };
     // The last one stands for what grows.
     let worst = |found: Vec<Finding>| found.last().map(|last| last.severity);
-    let (mib, later) = (1 << 20, "c: alloc b 64 takes 100000");
+    let mib = 1 << 20;
+    let later = "c: alloc b 64 takes 100000";
     assert_eq!(worst(found(256, 64, 1, "")), Some(Severity::Note));
     assert_eq!(worst(found(300, 64, 1, later)), Some(Severity::Note), "they were opened at the start");
     assert_eq!(worst(found(16, 64 * mib, 700, "")), Some(Severity::Warning));

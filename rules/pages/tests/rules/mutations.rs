@@ -186,7 +186,8 @@ fn reach(calls: &[Call], at: usize) -> usize {
 }
 
 fn mutate(calls: &[Call], mutation: usize, at: usize) -> Option<(Vec<Call>, Codes)> {
-    let (table, mut mutated) = (Table(calls), calls.to_vec());
+    let table = Table(calls);
+    let mut mutated = calls.to_vec();
     match mutation {
         0 => {
             mutated.remove(at);
@@ -245,7 +246,8 @@ proptest! {
 #[test]
 fn every_row_of_the_table_is_used() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut rows, mut seen) = (BTreeMap::<_, usize>::new(), Codes::new());
+    let mut rows = BTreeMap::<_, usize>::new();
+    let mut seen = Codes::new();
     for _ in 0..80 {
         let calls = History::of(choices().new_tree(&mut runner).unwrap().current()).calls;
         for (at, mutation) in (0..calls.len()).flat_map(|at| (0..3).map(move |mutation| (at, mutation))) {

@@ -134,12 +134,15 @@ impl History {
     }
 
     fn step(&mut self) {
-        let (process, thread) = (self.choose(PROCESSES), self.choose(THREADS));
+        let process = self.choose(PROCESSES);
+        let thread = self.choose(THREADS);
         if let Some((success, then)) = self.under_way.remove(&(process, thread)) {
             self.add_line(process, thread, if success { "returns" } else { "fails" }, What::Other);
             return self.settle(success, then);
         }
-        let (what, which, how) = (self.choose(9), self.choose(8), self.choose(6));
+        let what = self.choose(9);
+        let which = self.choose(8);
+        let how = self.choose(6);
         // 0 and 1: the call overlaps others; 1 and 2: it is refused.
         let how = (how < 2, how == 0 || how > 2);
         let sort = if which.is_multiple_of(2) { Physical } else { Event };
@@ -147,8 +150,8 @@ impl History {
             0 => {
                 let name = self.name("o", process);
                 let object = Object { sort, process, name, opened: false, references: 1, busy: 0 };
-                let (text, kind) =
-                    (format!("{} {} ipc", sort.word(), object.name), What::Made(sort, object.name.clone()));
+                let text = format!("{} {} ipc", sort.word(), object.name);
+                let kind = What::Made(sort, object.name.clone());
                 self.call((process, thread), &text, kind, how, Then::Made(object));
             }
             1 => {
@@ -180,7 +183,8 @@ impl History {
                 let object = &mut self.objects[index];
                 object.busy += 1;
                 object.references += usize::from(how.1);
-                let (text, then) = (format!("retain-{} {}", object.sort.word(), object.name), object.clone());
+                let text = format!("retain-{} {}", object.sort.word(), object.name);
+                let then = object.clone();
                 self.call((process, thread), &text, What::Other, how, Then::Referred(then));
             }
             6 => {
@@ -270,7 +274,8 @@ impl History {
 
     fn put(&mut self, index: usize, thread: usize, how: (bool, bool)) {
         let got = self.got.remove(index);
-        let (process, text) = (got.process, format!("put-{} {}", got.sort.word(), got.name));
+        let process = got.process;
+        let text = format!("put-{} {}", got.sort.word(), got.name);
         // All handle data of one object has equal bytes in a scenario.
         let last = !self.got.iter().any(|other| other.object == got.object);
         let kind = if last { What::Put(got.sort, got.name.clone()) } else { What::Other };
@@ -282,7 +287,8 @@ impl History {
         if !how.1 {
             self.object(&mapped.object).busy += 1;
         }
-        let (process, text) = (mapped.process, format!("unmap {}", mapped.addresses));
+        let process = mapped.process;
+        let text = format!("unmap {}", mapped.addresses);
         let kind = What::Unmapped(Physical, mapped.addresses.clone());
         self.call((process, thread), &text, kind, how, Then::Unmaps(mapped));
     }
@@ -364,7 +370,8 @@ impl History {
         else {
             return None;
         };
-        let (process, other) = (line.process, (line.process + 1) % PROCESSES);
+        let process = line.process;
+        let other = (line.process + 1) % PROCESSES;
         match fault {
             // The handle data is never put, but its object is released.
             0 => {
@@ -372,7 +379,8 @@ impl History {
                 Some(vec!["freed-while-exported", "leaked-handle"])
             }
             1 => {
-                let (word, ends) = (sort.word(), if *sort == Physical { "close" } else { "release" });
+                let word = sort.word();
+                let ends = if *sort == Physical { "close" } else { "release" };
                 self.insert(index + 1, other, &format!("open-{word} {name} -> late"));
                 self.insert(index + 2, other, &format!("{ends}-{word} late"));
                 Some(vec!["use-after-put"])

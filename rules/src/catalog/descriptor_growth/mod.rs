@@ -134,7 +134,8 @@ impl RuleState for AllSamples {
 }
 
 fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
-    let (more, held) = (growth.descriptors(), growth.held());
+    let more = growth.descriptors();
+    let held = growth.held();
     let calls = growth.to.calls - growth.from.calls;
     // At the end of a process, no call tells its interface.
     let function = fact.tracker.state(fact.at.process).and_then(|state| state.latest_ipc);

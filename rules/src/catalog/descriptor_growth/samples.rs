@@ -93,9 +93,11 @@ impl Samples {
         if count < MIN_SAMPLES {
             return None;
         }
-        let (from, middle) = (self.history.get(count / 4)?, self.history.get(count / 8 * 5)?);
+        let from = self.history.get(count / 4)?;
+        let middle = self.history.get(count / 8 * 5)?;
         let growth = |from: &Sample, to: &Sample| to.descriptors.saturating_sub(from.descriptors);
-        let (first, second) = (growth(from, middle), growth(middle, &last));
+        let first = growth(from, middle);
+        let second = growth(middle, &last);
         // A number that stops growing is that of a full cache.
         let still_grows = first > 0 && second >= first.div_ceil(4);
         (still_grows && growth(from, &last) >= MIN_GROWTH).then_some(Growth { from: *from, to: last, limit })
@@ -118,7 +120,8 @@ mod tests {
     fn growth_until_the_end_is_reported_with_a_forecast() {
         for length in [16, 127, 128, 129, 5000_u64] {
             let growth = samples((0..length).map(|n| 5 + 4 * n)).growth(Some(1024)).expect("it grows");
-            let (descriptors, calls) = (growth.descriptors(), growth.to.calls - growth.from.calls);
+            let descriptors = growth.descriptors();
+            let calls = growth.to.calls - growth.from.calls;
             assert_eq!((growth.to.descriptors, descriptors * 10), (1 + 4 * length, calls * 4), "{length}");
             assert_eq!(growth.calls_until_limit(), Some(1024_u64.saturating_sub(growth.to.descriptors) * 10 / 4));
         }

@@ -65,7 +65,8 @@ impl Kept {
 
     /// A mapping, if it is open after the end of its owner.
     fn of(tracker: &Tracker, index: usize, memory: &EndedMemory, holder: &Holder) -> Option<Self> {
-        let (owner, process) = (tracker.state(memory.at.process)?, tracker.state(holder.opened.process)?);
+        let owner = tracker.state(memory.at.process)?;
+        let process = tracker.state(holder.opened.process)?;
         let exited = memory.how == End::Exited;
         let observed = owner.observed.filter(|_| !exited);
         // An open shows that the owner was there, even if others that ended then were seen earlier.
@@ -95,7 +96,8 @@ impl Kept {
                 (is_late || exited).then_some((Until::Ended(end), None))?
             }
         };
-        let (opened, pointer) = (holder.opened, holder.pointer);
+        let opened = holder.opened;
+        let pointer = holder.pointer;
         Some(Self { memory: index, opened, pointer, ended, until, doubt })
     }
 
@@ -131,7 +133,8 @@ pub(super) fn of_several(tracker: &Tracker, all: &[EndedMemory], kept: Vec<Kept>
     for kept in kept {
         by_process.entry(kept.opened.process).or_default().push(kept);
     }
-    let (mut found, mut others) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut others = Vec::new();
     for (who, kept) in by_process {
         let owners: BTreeSet<_> = kept.iter().filter_map(|it| Some(all.get(it.memory)?.at.process)).collect();
         match (owners.len(), kept.iter().min_by_key(|kept| kept.opened.time)) {
@@ -154,7 +157,8 @@ fn bytes(all: &[EndedMemory], kept: &[Kept]) -> u64 {
 fn generations(all: &[EndedMemory], who: ProcessId, kept: &[Kept]) -> usize {
     let mut ends: Vec<_> = kept.iter().filter_map(|kept| Some((kept.ended?, kept.opened.time))).collect();
     ends.sort_unstable();
-    let (mut count, mut latest) = (0, None);
+    let mut count = 0;
+    let mut latest = None;
     for (ended, opened) in ends {
         if latest.is_none_or(|latest| opened > latest) {
             (count, latest) = (count + 1, Some(ended));

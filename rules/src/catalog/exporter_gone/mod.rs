@@ -235,12 +235,14 @@ impl EndedOwners {
     /// Memory is opened whose owner has no more records, but is still there.
     fn opened(&mut self, fact: &Fact<'_>, opened: Opened) {
         let index = opened.export.and_then(|export| self.by_export.get(&export)).copied();
-        let (who, pointer) = (fact.at.process, opened.handle.value);
+        let who = fact.at.process;
+        let pointer = opened.handle.value;
         let Some((index, memory)) = index.and_then(|index| Some((index, self.all.get_mut(index)?))) else { return };
         let Some(mapping) = mapping(fact.tracker, who, pointer).filter(|_| opened.handle.kind == Kind::Mapping) else {
             return;
         };
-        let (serial, is_it) = (mapping.serial, |holder: &Holder| holder.opened.process == who);
+        let serial = mapping.serial;
+        let is_it = |holder: &Holder| holder.opened.process == who;
         if who == memory.at.process || memory.holders.iter().any(|it| is_it(it) && it.serial == serial) {
             return;
         }
@@ -271,9 +273,11 @@ fn holder(all: &mut [EndedMemory], (memory, holder): (usize, usize)) -> Option<&
 
 /// Memory of the ending process, with the mappings of it in other processes.
 fn ended(fact: &Fact<'_>, how: End, base: u64, memory: &Allocation) -> EndedMemory {
-    let (at, tracker) = (fact.at, fact.tracker);
+    let at = fact.at;
+    let tracker = fact.tracker;
     let exports = || memory.exports.iter().filter_map(|id| tracker.exports.get(*id));
-    let (mut fingerprint, mut holders) = (None, SmallVec::new());
+    let mut fingerprint = None;
+    let mut holders = SmallVec::new();
     for export in exports() {
         for (process, pointer) in export.holders.iter().filter(|(process, _)| *process != at.process) {
             let mapping = mapping(tracker, *process, *pointer).filter(|mapping| !mapping.ended_wrongly);
@@ -284,7 +288,8 @@ fn ended(fact: &Fact<'_>, how: End, base: u64, memory: &Allocation) -> EndedMemo
         }
     }
     let fingerprint = fingerprint.or(exports().next().map(Export::fingerprint));
-    let (what, size) = (handle(Kind::Usm, base), memory.requested.size);
+    let what = handle(Kind::Usm, base);
+    let size = memory.requested.size;
     EndedMemory { at, how, what, size, fingerprint: fingerprint.unwrap_or_default(), holders }
 }
 
@@ -302,7 +307,9 @@ fn owner(all: &[EndedMemory], kept: &[Kept]) -> Option<ProcessId> {
 fn reports(tracker: &Tracker, all: &[EndedMemory], of_owner: &[&[Kept]]) -> Vec<Finding> {
     let count = of_owner.len();
     let one = |(index, kept): (usize, &&[Kept])| {
-        let (reason, since, until) = (Reason::Exited, Nanos(0), Nanos(0));
+        let reason = Reason::Exited;
+        let since = Nanos(0);
+        let until = Nanos(0);
         let left = Leftover { reason, excused: false, index, count, since, until, bytes: 0, released: None };
         let finding = report(tracker, all.get(kept.first()?.memory)?, kept)?;
         one_of(left, || finding)

@@ -96,7 +96,8 @@ mod tests {
     #[test]
     fn the_first_calls_count_as_the_later_ones_do() {
         let place = Place::outside_calls(ProcessId(0), Nanos(0));
-        let (function, other) = (Function::urIPCGetMemHandleExp, Function::urIPCPutMemHandleExp);
+        let function = Function::urIPCGetMemHandleExp;
+        let other = Function::urIPCPutMemHandleExp;
         let mut durations = Durations::default();
         durations.add(function, 2 * SLOW_CALL, place);
         (0..MIN_CALLS - 1).for_each(|_| durations.add(other, 1000, place));

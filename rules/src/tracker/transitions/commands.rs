@@ -14,7 +14,8 @@ use crate::tracker::{pending::PendingChange, process_state::ProcessState, state:
 pub(super) fn enqueue(tracker: &mut Tracker, at: Place, command: &operation::Command) -> PendingChange {
     let Some(state) = tracker.state_mut(at.process) else { return PendingChange::Nothing };
     let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));
-    let (to, from) = (shared(command.writes), shared(command.reads));
+    let to = shared(command.writes);
+    let from = shared(command.reads);
     for address in [command.writes, command.reads].into_iter().flatten() {
         state.mapped.note_access(address, at.time);
     }

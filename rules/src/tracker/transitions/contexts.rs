@@ -47,7 +47,8 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>, ho
     if how == Releasing::Reference {
         counted.references = counted.references.saturating_sub(1);
     }
-    let (serial, is_last) = (counted.serial, counted.references == 0 || how == Releasing::Contents);
+    let serial = counted.serial;
+    let is_last = counted.references == 0 || how == Releasing::Contents;
     let ends = match at.promises(Promise::ContextsOwnMemory) {
         _ if !is_last => None,
         true => Some(Ends { frees: memory::free_all(tracker, at, Freeing::Context(context)), ..Ends::default() }),
@@ -97,7 +98,8 @@ pub(super) fn released(
     success: bool,
 ) -> Changes {
     let Life { handle: Handle { value: context, .. }, serial } = released;
-    let (is_last, mut none) = (ends.is_some(), Ends::default());
+    let is_last = ends.is_some();
+    let mut none = Ends::default();
     let Ends { shared, frees } = ends.unwrap_or(&mut none);
     let frees: Changes = frees.iter_mut().map(|free| memory::freed(tracker, at, free, success)).collect();
     let Some(state) = tracker.state_mut(at.process) else { return frees };

@@ -79,14 +79,16 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> PendingCh
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(at.process.0 as usize) else { return PendingChange::Nothing };
     let Some(data) = state.handles.get_mut(&handle) else { return put_of_other(tracker, at.process, handle) };
-    let (serial, before) = (data.serial, data.state);
+    let serial = data.serial;
+    let before = data.state;
     if before == State::Alive && data.gets > 1 {
         data.gets -= 1;
         return PendingChange::PutOne(Life { handle, serial });
     }
     data.state = step(before, Event::Ending).next;
     if before == State::Alive && !data.ended_wrongly {
-        let (export, counted) = (data.export, Counted::of(handle, data));
+        let export = data.export;
+        let counted = Counted::of(handle, data);
         count(state, counted, |handles| handles.saturating_sub(1));
         if let Some(export) = export {
             exports.put(export, Some(at));
@@ -115,7 +117,8 @@ fn born_in_ancestor(tracker: &Tracker, who: ProcessId, handle: Handle) -> Option
 /// A forked child has put its copy of what its parent got.
 pub(super) fn inherited_put(tracker: &mut Tracker, died: Place, handle: Handle, born: Place) {
     if let Some(state) = tracker.state_mut(died.process) {
-        let (size, fingerprint) = (None, None);
+        let size = None;
+        let fingerprint = None;
         state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: false });
     }
 }
@@ -128,7 +131,8 @@ pub(super) fn end_wrongly(tracker: &mut Tracker, who: ProcessId, handle: Handle)
     if std::mem::replace(&mut data.ended_wrongly, true) {
         return;
     }
-    let (export, counted) = (data.export, Counted::of(handle, data));
+    let export = data.export;
+    let counted = Counted::of(handle, data);
     count(state, counted, |handles| handles.saturating_sub(1));
     if let Some(export) = export {
         exports.put(export, None);
@@ -291,7 +295,8 @@ pub(super) fn has_put_one(tracker: &mut Tracker, died: Place, data: Life, succes
         data.gets += 1;
         return;
     }
-    let (export, counted) = (data.export, Counted::of(handle, data));
+    let export = data.export;
+    let counted = Counted::of(handle, data);
     count(state, counted, |handles| handles.saturating_sub(1));
     if let Some(export) = export {
         exports.put(export, None);

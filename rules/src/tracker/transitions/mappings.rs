@@ -39,7 +39,8 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
     mapping.closed += 1;
     mapping.last_close = at.time;
     mapping.closing += 1;
-    let (serial, export) = (mapping.serial, mapping.export);
+    let serial = mapping.serial;
+    let export = mapping.export;
     if mapping.opens.is_empty() {
         mapping.state = step(mapping.state, Event::Ending).next;
         if let Some(export) = export {
@@ -59,7 +60,8 @@ pub(super) fn opened(
     pending: &PendingOpen,
 ) -> Change {
     let PendingOpen { export, got, .. } = *pending;
-    let (serial, of_mapping) = (tracker.next_serial(), tracker.next_serial());
+    let serial = tracker.next_serial();
+    let of_mapping = tracker.next_serial();
     let operation::Open { fingerprint, context, imports, .. } = *open;
     let handle = Handle { kind: Kind::Mapping, value: pointer };
     let opened = Change::Opened(Opened { handle, serial, export, fingerprint });
@@ -152,7 +154,8 @@ pub(super) fn closed(tracker: &mut Tracker, died: Place, close: &Close, success:
             exports.hold(export, who, pointer);
         }
     } else if mapping.opens.is_empty() && mapping.closing == 0 {
-        let (size, fingerprint) = (mapping.size, mapping.fingerprint);
+        let size = mapping.size;
+        let fingerprint = mapping.fingerprint;
         let counted = mapping.counted.take();
         state.mappings.remove(pointer);
         state.tombstones.keep_counted(handle, counted);
@@ -173,7 +176,8 @@ pub(super) fn end_with_context(tracker: &mut Tracker, died: Place) {
         if let Some(export) = mapping.export {
             exports.release(export, who, pointer);
         }
-        let (size, fingerprint) = (mapping.size, mapping.fingerprint);
+        let size = mapping.size;
+        let fingerprint = mapping.fingerprint;
         if let Some(born) = mapping.first_open() {
             let handle = Handle { kind: Kind::Mapping, value: pointer };
             state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: true });

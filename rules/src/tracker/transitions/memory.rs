@@ -126,7 +126,8 @@ fn inherited_from(tracker: &Tracker, child: ProcessId, pointer: u64) -> Option<(
     let mut who = child;
     loop {
         let Process { forked_from, started, .. } = *tracker.process(who)?;
-        let (parent, started) = (forked_from?, started?);
+        let parent = forked_from?;
+        let started = started?;
         if let Some((base, memory)) = tracker.state(parent)?.allocation_at(pointer)
             && let Some(born) = memory.born
         {
@@ -162,7 +163,8 @@ pub(super) fn allocated(
             state.allocations.remove(base);
         }
     }
-    let (exports, by_children) = (SmallVec::new(), Vec::new());
+    let exports = SmallVec::new();
+    let by_children = Vec::new();
     let new = Allocation {
         serial,
         requested,
@@ -186,7 +188,10 @@ fn retire(exports: &mut Exports, memory: &mut Allocation) {
 
 /// A free has returned. The number of freed allocations that are remembered is bounded.
 pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: &mut Free, success: bool) -> Change {
-    let (base, serial, how, dependent) = (free.pointer, free.serial, free.how, free.dependent.take());
+    let base = free.pointer;
+    let serial = free.serial;
+    let how = free.how;
+    let dependent = free.dependent.take();
     let what = Handle { kind: Kind::Usm, value: base };
     let opened_meanwhile =
         if success { opened_meanwhile(tracker, freed, base, serial, how, dependent.as_deref()) } else { None };

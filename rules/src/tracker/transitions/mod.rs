@@ -99,9 +99,12 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, expected: Kind, value: u64
 /// A call returns. The data of its change is moved out of `pending`.
 pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Returned) -> Changes {
     let PendingCall { place, operation, change } = pending;
-    let (place, success, answer) = (*place, exit.result.is_success(), &exit.answer);
+    let place = *place;
+    let success = exit.result.is_success();
+    let answer = &exit.answer;
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
-    let (who, made) = (place.process, given(answer.made));
+    let who = place.process;
+    let made = given(answer.made);
     if exit.result.meaning_of(exit.function) == ResultCode::DEVICE_LOST {
         commands::device_failed(tracker, place, exit.result);
     }

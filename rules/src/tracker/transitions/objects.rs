@@ -136,7 +136,8 @@ pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: 
     if counted.references == 0 {
         counted.state = step(counted.state, Event::Ending).next;
     }
-    let (serial, ends) = (counted.serial, counted.references == 0 && counted.origin != Origin::Plain);
+    let serial = counted.serial;
+    let ends = counted.references == 0 && counted.origin != Origin::Plain;
     let state = tracker.state(who).filter(|_| ends);
     let mapped = state.and_then(|state| virtual_memory::still_mapped(state, serial)).map(Box::new);
     PendingChange::Release { object: Life { handle: object, serial }, mapped }
@@ -174,7 +175,8 @@ pub(super) fn released(
         of_it.for_each(|descriptor| descriptor.released = Some(died));
     }
     end_handles(tracker, died, object, serial);
-    let (handles, mapped) = (gone.handles, mapped.map(|mapped| *mapped));
+    let handles = gone.handles;
+    let mapped = mapped.map(|mapped| *mapped);
     let state = tracker.state(died.process).filter(|_| handles > 0);
     let not_put = state.and_then(|state| state.latest_get(|data| data.exported == Some(serial)));
     let got = not_put.or(gone.got);

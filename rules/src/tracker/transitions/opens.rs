@@ -84,7 +84,8 @@ pub(super) fn returned(
     made: Option<u64>,
     exit: &Returned,
 ) -> Option<Change> {
-    let (answer, export) = (&exit.answer, pending.export);
+    let answer = &exit.answer;
+    let export = pending.export;
     if let Some((export, byte)) = export.zip(answer.overwritten) {
         tracker.exports.overwrite(export, Overwriting { opened: place, returned: exit.time, byte, again: false });
     }

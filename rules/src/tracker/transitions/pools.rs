@@ -36,7 +36,8 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Pe
     let who = at.process;
     let Some((pool, counted)) = known(tracker, who, pool) else { return PendingChange::Nothing };
     counted.references = counted.references.saturating_sub(1);
-    let (serial, is_last) = (counted.serial, counted.references == 0);
+    let serial = counted.serial;
+    let is_last = counted.references == 0;
     let frees = if is_last { memory::free_all(tracker, at, Freeing::Pool(pool)) } else { Vec::new() };
     PendingChange::ReleasePool { pool: life(pool, serial), frees }
 }

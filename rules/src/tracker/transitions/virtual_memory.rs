@@ -19,7 +19,8 @@ pub(super) fn map(tracker: &mut Tracker, at: Place, start: u64, size: u64, memor
     let end = start.saturating_add(size);
     let before = state.unmapped.take(start, end);
     let Some(known) = state.objects.get(&memory) else { return PendingChange::Nothing };
-    let (serial, imported) = (known.serial, known.origin == Origin::Imported);
+    let serial = known.serial;
+    let imported = known.origin == Origin::Imported;
     let export = known.export.filter(|_| imported);
     let range = MappedRange { end, memory, serial, place: at, imported, export, first_access: None };
     PendingChange::Map(start, range, before)

@@ -70,7 +70,8 @@ impl Role for IpcHandle {
     #[inline]
     fn enter(self, values: &mut Values) {
         let [first, _, third, fourth, ..] = self.words;
-        let (exporter, exported) = (third as u32, (third >> 48 | fourth << 16) as u32);
+        let exporter = third as u32;
+        let exported = (third >> 48 | fourth << 16) as u32;
         values.data = Some(descriptor_data(first as u32));
         if exporter != 0 {
             values.exporter = Some(exporter.into());

@@ -82,7 +82,8 @@ impl<R: BufRead> Reader<R> {
     fn next_line(&mut self) -> io::Result<Option<(u64, bool, bool)>> {
         self.line.clear();
         let start = self.offset;
-        let (mut too_long, mut ended) = (false, false);
+        let mut too_long = false;
+        let mut ended = false;
         loop {
             let chunk = match self.input.fill_buf() {
                 Ok(chunk) => chunk,
@@ -254,7 +255,8 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
             if event.cat == NOTE
                 && let Some(kind) = SyncKind::ALL.into_iter().find(|kind| kind.name() == name) =>
         {
-            let (tid, time) = (event.tid()?, event.time(base)?);
+            let tid = event.tid()?;
+            let time = event.time(base)?;
             let SynchronizationArgs { queue, event } = unfit(args)?;
             Ok(Record::Synchronization(Synchronization { tid, time, kind, queue, event }))
         }
@@ -264,7 +266,8 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
                 && let Some(access) = Access::ALL.into_iter().find(|access| access.name() == name) =>
         {
             let ExecutedArgs { call, memory, offset, size, pitch, rows } = unfit(args)?;
-            let (tid, begin) = (event.tid()?, event.time(base)?);
+            let tid = event.tid()?;
+            let begin = event.time(base)?;
             let lasted = event.dur.and_then(|dur| nanos(dur.get()));
             let lasted = lasted.ok_or_else(|| Why::Unfit("no time in microseconds in dur".into()))?;
             let end = Nanos(begin.0.saturating_add(lasted));
@@ -273,7 +276,8 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
         }
         (phase @ ("B" | "E"), name) if event.cat == CALL || event.cat == INNER => {
             let Some(function) = Function::from_name(name) else { return Ok(Record::Foreign) };
-            let (tid, time) = (event.tid()?, event.time(base)?);
+            let tid = event.tid()?;
+            let time = event.time(base)?;
             let is_inner = event.cat == INNER;
             let (call, result) = if is_inner {
                 let InnerArgs { inside, result } = unfit(args)?;

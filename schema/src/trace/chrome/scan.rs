@@ -118,7 +118,8 @@ impl Scan<'_> {
     /// The rest of a `"0x…"` after the prefix.
     #[inline]
     fn hex(&mut self) -> Option<u64> {
-        let (mut sum, mut digits) = (0_u64, 0);
+        let mut sum = 0_u64;
+        let mut digits = 0;
         for byte in self.0 {
             let digit = DIGITS.get(usize::from(*byte)).copied().unwrap_or(NO_DIGIT);
             if digit == NO_DIGIT {
@@ -186,7 +187,8 @@ mod tests {
     fn line() -> impl Strategy<Value = Vec<u8>> {
         let call = (0..Function::COUNT, any::<u64>(), any::<u32>(), 0..u64::MAX / 2, values());
         (call, any::<Option<u32>>()).prop_map(|((row, call, tid, time, values), result)| {
-            let (function, time) = (Function::ALL[row], Nanos(time));
+            let function = Function::ALL[row];
+            let time = Nanos(time);
             let mut line = Line::default();
             match result {
                 None => line.enter(7, 0, &Enter { function, call, tid, time, values }),

@@ -110,7 +110,8 @@ impl Line {
 
     /// Writes nanoseconds as microseconds.
     fn micros(&mut self, label: &str, time: u64) {
-        let (micros, nanos) = (time / 1000, (time % 1000) as u32);
+        let micros = time / 1000;
+        let nanos = (time % 1000) as u32;
         if (self.0.len + label.len() + digits(micros)) % STEP == STEP - 1 {
             self.0.text(" ");
         }
@@ -202,7 +203,8 @@ pub const LOST_DIGITS: usize = STEP;
 /// The fields of a [`Gap`] as JSON. It shows the largest number that fits if there are more.
 pub fn gap(lost: u64) -> [u8; LOST_AT + LOST_DIGITS + 1] {
     let mut fields = *br#"{"lost":        }"#;
-    let (mut left, digits) = (lost.min(10_u64.pow(LOST_DIGITS as u32) - 1), LOST_AT..LOST_AT + LOST_DIGITS);
+    let mut left = lost.min(10_u64.pow(LOST_DIGITS as u32) - 1);
+    let digits = LOST_AT..LOST_AT + LOST_DIGITS;
     for digit in fields.get_mut(digits).into_iter().flatten().rev() {
         *digit = b'0' + (left % 10) as u8;
         left /= 10;
@@ -405,7 +407,9 @@ mod tests {
         (0..Values::FIELDS.len()).for_each(|place| values.set(place, u64::MAX));
         let longest = *Function::ALL.iter().max_by_key(|function| function.name().len()).unwrap();
         let result = UNIFIED_RUNTIME.results.iter().max_by_key(|known| known.name.len()).unwrap().code;
-        let (call, tid, time) = (u64::MAX, u32::MAX, Nanos(u64::MAX));
+        let call = u64::MAX;
+        let tid = u32::MAX;
+        let time = Nanos(u64::MAX);
         text(|line| line.enter(u32::MAX, 0, &Enter { function: longest, call, tid, time, values }));
         let exit = Exit { function: longest, call, tid, time, result: ResultCode(result), values };
         text(|line| line.exit(u32::MAX, 0, &exit));

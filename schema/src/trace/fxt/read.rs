@@ -72,7 +72,9 @@ impl Strings {
 
     /// The strings that this version writes.
     fn own() -> Self {
-        let (words, mut own, mut at) = (super::write::beginning(0, ""), Self::default(), 0);
+        let words = super::write::beginning(0, "");
+        let mut own = Self::default();
+        let mut at = 0;
         while at < words.len() {
             at += next(&words, at, 0, &mut own, &mut Before::default()).1;
         }
@@ -133,7 +135,8 @@ impl Before {
     fn pass(&mut self, call: &Call, at: usize) {
         self.call = if call.is_inner { 0 } else { call.number };
         if call.is_base {
-            let (kind, at) = (kind_of(call.function, call.begins), at as u16);
+            let kind = kind_of(call.function, call.begins);
+            let at = at as u16;
             match self.bases.iter_mut().find(|base| base.kind == kind) {
                 Some(base) => base.at = at,
                 None => self.bases.push(Base { kind, at }),
@@ -307,8 +310,10 @@ fn call(
     }
     let [_, time, arguments @ ..] = rest.get(..count)? else { return Some(Err("an event without a time")) };
     let is_inner = category == Name::Inner;
-    let (mut number, mut result) = (if is_inner { 0 } else { before.number(begins) }, 0);
-    let (mut is_taken, mut is_base) = (true, category == Name::Calls);
+    let mut number = if is_inner { 0 } else { before.number(begins) };
+    let mut result = 0;
+    let mut is_taken = true;
+    let mut is_base = category == Name::Calls;
     let mut take = |meaning, value| match meaning {
         Meaning::Field(place) => is_taken &= set(usize::from(place), value),
         Meaning::Name(Name::Inside) if is_inner => number = value,
@@ -331,7 +336,8 @@ fn call(
     if !is_taken {
         return Some(Err("values that are not in order"));
     }
-    let (time, result) = (Nanos(*time), ResultCode(result as u32));
+    let time = Nanos(*time);
+    let result = ResultCode(result as u32);
     Some(Ok(Call { function, begins, is_inner, time, number, result, count, is_base }))
 }
 
@@ -348,7 +354,9 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings) -> Item {
         (Meaning::Name(Name::Own), Meaning::Name(name))
             if let Some((kind, _)) = SYNCHRONIZATIONS.iter().find(|(_, its)| *its == name) =>
         {
-            let (kind, mut queue, mut event) = (*kind, None, None);
+            let kind = *kind;
+            let mut queue = None;
+            let mut event = None;
             numbers(first, arguments, strings, &mut |name, value| match name {
                 Meaning::Field(place) if usize::from(place) == Values::QUEUE => queue = Some(value),
                 Meaning::Name(Name::Event) => event = Some(value),
@@ -382,7 +390,9 @@ fn event(first: u64, body: &[u64], tid: u32, strings: &Strings) -> Item {
 
 /// The execution of a command.
 fn executed(first: u64, begin: Nanos, tid: u32, access: Access, arguments: &[u64], strings: &Strings) -> Item {
-    let (mut call, mut memory, mut rows) = (None, 0, Rows { offset: 0, length: 0, pitch: 0, count: 0 });
+    let mut call = None;
+    let mut memory = 0;
+    let mut rows = Rows { offset: 0, length: 0, pitch: 0, count: 0 };
     let mut set = |name, value| match name {
         Meaning::Name(Name::Call) => call = Some(value),
         Meaning::Name(Name::Memory) => memory = value,

@@ -14,7 +14,8 @@ use crate::trace::{Record, packed::PackedCall};
 fn strings() -> Strings {
     let mut strings = Strings::default();
     let words = write::beginning(42, "app");
-    let (mut at, mut last) = (0, Item::Other);
+    let mut at = 0;
+    let mut last = Item::Other;
     while at < words.len() {
         let (item, count) = next(&words, at, 0, &mut strings, &mut Before::default());
         assert!(!matches!(item, Item::Damaged(_)), "{item:?}");
@@ -59,7 +60,9 @@ fn call() -> impl Strategy<Value = (Exit, u64)> {
     let result = prop_oneof![Just(0), any::<u32>()];
     let parts = (0..Function::COUNT, 1..=u64::MAX, any::<u32>(), any::<u64>(), values(), result);
     parts.prop_flat_map(|(row, call, tid, time, values, result)| {
-        let (function, time, result) = (Function::ALL[row], Nanos(time), ResultCode(result));
+        let function = Function::ALL[row];
+        let time = Nanos(time);
+        let result = ResultCode(result);
         let before = prop_oneof![Just(call), Just(call - 1), Just(0), any::<u64>()];
         (Just(Exit { function, call, tid, time, result, values }), before)
     })
@@ -87,7 +90,8 @@ fn check_repeated(
 ) -> Result<(), TestCaseError> {
     let at = base.len();
     let is_same = base[2..] == words[2..];
-    let (its, arguments) = (arguments(&base), arguments(&words));
+    let its = arguments(&base);
+    let arguments = arguments(&words);
     let pairs = || its.iter().zip(&arguments);
     let has_its_fields =
         its.len() == arguments.len() && pairs().all(|(its, argument)| (its[0] ^ argument[0]) as u32 == 0);
@@ -99,7 +103,9 @@ fn check_repeated(
     let Some(repeats) = repeats else { return Ok(()) };
     prop_assert!(repeats.len() < at);
     let words = [base, repeats.clone()].concat();
-    let (mut behind, mut also_behind, mut to) = (Before::of_call(before), Before::of_call(before), Vec::new());
+    let mut behind = Before::of_call(before);
+    let mut also_behind = Before::of_call(before);
+    let mut to = Vec::new();
     prop_assert_eq!(next(&words, 0, tid_of(&first), &mut strings(), &mut behind).0, Item::Record(first.clone()));
     prop_assert_eq!(next_call(&words, 0, tid_of(&first), &strings(), &mut also_behind, &mut Vec::new()), Some(at));
     // The calls of this test have one number.
@@ -130,7 +136,8 @@ proptest! {
     fn a_call_is_read_back((returns, before) in call(), bit in 0..64_u32) {
         let Exit { function, call, tid, time, result, values } = returns;
         let begins = Enter { function, call, tid, time, values };
-        let (enter, exit) = (words_of(|to| write::enter(&begins, to)), words_of(|to| write::exit(&returns, to)));
+        let enter = words_of(|to| write::enter(&begins, to));
+        let exit = words_of(|to| write::exit(&returns, to));
         prop_assert_eq!(write::enter(&begins, &mut Measure), Some(enter[0]));
         prop_assert_eq!(write::exit(&returns, &mut Measure), Some(exit[0]));
         let mut all = vec![(enter, Record::Enter(begins)), (exit, Record::Exit(returns))];
@@ -143,7 +150,9 @@ proptest! {
         let before = Before::of_call(before);
         for (mut words, record) in all {
             prop_assert_eq!(write::length(words[0]), words.len());
-            let (mut after, mut also_after, mut to) = (before.clone(), before.clone(), Vec::new());
+            let mut after = before.clone();
+            let mut also_after = before.clone();
+            let mut to = Vec::new();
             let read = next(&words, 0, tid, &mut strings(), &mut after);
             prop_assert_eq!(read, (Item::Record(record.clone()), words.len()));
             prop_assert_eq!(next_call(&words, 0, tid, &strings(), &mut also_after, &mut to), Some(words.len()));
@@ -161,7 +170,9 @@ proptest! {
             // A damaged record is declined, or taken as the whole reader takes it.
             for place in 0..words.len() {
                 words[place] ^= 1 << bit;
-                let (mut after, mut also_after, mut to) = (before.clone(), before.clone(), vec![7]);
+                let mut after = before.clone();
+                let mut also_after = before.clone();
+                let mut to = vec![7];
                 let item = next(&words, 0, tid, &mut strings(), &mut after);
                 if let Some(count) = next_call(&words, 0, tid, &strings(), &mut also_after, &mut to) {
                     let packed = PackedCall::first_of(&to[1..]).unwrap().record();
@@ -187,10 +198,13 @@ proptest! {
         let two = Exit { values, ..one };
         let Exit { function, call, tid, time, .. } = one;
         let enter = |values| Enter { function, call, tid, time, values };
-        let (base, words) = (words_of(|to| write::short_exit(one.function, one.time, &one.values, to)), words_of(|to| write::short_exit(two.function, two.time, &two.values, to)));
+        let base = words_of(|to| write::short_exit(one.function, one.time, &one.values, to));
+        let words = words_of(|to| write::short_exit(two.function, two.time, &two.values, to));
         check_repeated((base, Record::Exit(one)), (words, Record::Exit(two)), call)?;
-        let (one, two) = (enter(one.values), enter(values));
-        let (base, words) = (words_of(|to| write::short_enter(one.function, one.time, &one.values, to)), words_of(|to| write::short_enter(two.function, two.time, &two.values, to)));
+        let one = enter(one.values);
+        let two = enter(values);
+        let base = words_of(|to| write::short_enter(one.function, one.time, &one.values, to));
+        let words = words_of(|to| write::short_enter(two.function, two.time, &two.values, to));
         check_repeated((base, Record::Enter(one)), (words, Record::Enter(two)), call - 1)?;
     }
 

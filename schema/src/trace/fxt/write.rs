@@ -99,7 +99,9 @@ pub const fn repetition(first: u64) -> u64 {
 pub fn repeat(words: &[u64], base: &[u64], to: &mut impl Sink) -> Option<u64> {
     let ([first, time, arguments @ ..], [_, _, its @ ..]) = (words, base) else { return None };
     to.word(*time);
-    let (mut arguments, mut base, whole) = (arguments, its, arguments.len());
+    let whole = arguments.len();
+    let mut arguments = arguments;
+    let mut base = its;
     let mut first = repetition(*first);
     while let ([head, ..], [its, ..]) = (arguments, base) {
         let size = length(*head).max(1);

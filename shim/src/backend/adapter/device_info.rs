@@ -56,7 +56,8 @@ impl Functions {
     /// The devices of a device's platform, in order; `None` if the adapter does not answer.
     fn listed(&self, device: Arg<Device>) -> Option<Vec<Arg<Device>>> {
         let mut platform: Platform = null_mut();
-        let (property, room) = (constants::UR_DEVICE_INFO_PLATFORM, slice::from_mut(&mut platform));
+        let property = constants::UR_DEVICE_INFO_PLATFORM;
+        let room = slice::from_mut(&mut platform);
         // SAFETY: the property is a platform.
         unsafe { registry::property(self.get_info, device, property, room) }.ok()?;
         if platform.is_null() {

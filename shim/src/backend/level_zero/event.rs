@@ -61,7 +61,8 @@ pub(crate) fn create(
     result::not_null(device)?;
     result::not_null(desc)?;
     let flags = opening::creation_flags(context, device, desc, out, UR_EXP_EVENT_FLAGS_MASK)?;
-    let (shared, profiled) = (flags & UR_EXP_EVENT_FLAG_IPC_EXP != 0, flags & UR_EXP_EVENT_FLAG_ENABLE_PROFILING != 0);
+    let shared = flags & UR_EXP_EVENT_FLAG_IPC_EXP != 0;
+    let profiled = flags & UR_EXP_EVENT_FLAG_ENABLE_PROFILING != 0;
     if shared && profiled {
         return Err(ResultCode::INVALID_VALUE);
     }
@@ -77,7 +78,8 @@ pub(crate) fn create(
     if profiled {
         return Err(ResultCode::UNSUPPORTED_FEATURE);
     }
-    let (ze_context, ze_device) = (at.context(context)?, at.device(device)?);
+    let ze_context = at.context(context)?;
+    let ze_device = at.device(device)?;
     let native = driver().make_event(ze_context, ze_device, shared)?;
     let origin = if shared { Origin::Shared } else { Origin::Unshared };
     wrap(at, context, native, origin, SignalDevice::new(ze_context, ze_device), out)

@@ -63,7 +63,8 @@ impl Process {
         if start_of(self.pid)? != self.started {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        let (process, descriptor) = (libc::c_long::from(process.as_raw_fd()), libc::c_long::from(descriptor));
+        let process = libc::c_long::from(process.as_raw_fd());
+        let descriptor = libc::c_long::from(descriptor);
         // SAFETY: pidfd_getfd(2) takes plain numbers.
         above_streams(|| own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process, descriptor, 0) }))
     }
@@ -79,7 +80,8 @@ pub(crate) fn duplicate(descriptor: i32) -> io::Result<OwnedFd> {
 pub(crate) fn same_file(one: i32, other: i32) -> bool {
     const KCMP_FILE: libc::c_long = 0;
     let pid = libc::c_long::from(std::process::id());
-    let (one, other) = (libc::c_long::from(one), libc::c_long::from(other));
+    let one = libc::c_long::from(one);
+    let other = libc::c_long::from(other);
     // SAFETY: kcmp(2) takes plain numbers.
     unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, one, other) == 0 }
 }

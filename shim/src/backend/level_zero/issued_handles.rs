@@ -49,7 +49,8 @@ impl<K: Send> IssuedHandles<K> {
         out_size: Arg<OutDataSize>,
         make: impl FnOnce() -> Result<(Contents, K), ResultCode>,
     ) -> Result<(), ResultCode> {
-        let (no_data, no_size) = (out_data.null().is_some(), out_size.null().is_some());
+        let no_data = out_data.null().is_some();
+        let no_size = out_size.null().is_some();
         if no_data && no_size {
             return Err(ResultCode::INVALID_NULL_POINTER);
         }

@@ -71,7 +71,8 @@ pub(crate) fn get(
     data: Arg<OutData>,
     size: Arg<OutDataSize>,
 ) -> Result<(), ResultCode> {
-    let (context, pointer) = (at.context(context)?, pointer.get().0);
+    let context = at.context(context)?;
+    let pointer = pointer.get().0;
     ISSUED_HANDLES.answer_get(data, size, || export(context, pointer))
 }
 
@@ -109,7 +110,8 @@ pub(crate) fn open(
 ) -> Result<(), ResultCode> {
     result::not_null(data)?;
     result::not_null(out)?;
-    let (ze_context, ze_device) = (at.context(context)?, at.device_in(context, device)?);
+    let ze_context = at.context(context)?;
+    let ze_device = at.device_in(context, device)?;
     let bytes = data.copy(size).ok_or(ResultCode::INVALID_VALUE)?;
     let (pointer, origin) = match HandleData::decode(&bytes) {
         Ok(handle_data) if handle_data.kind == Family::Memory => open_own(&handle_data, ze_context, ze_device)?,

@@ -108,7 +108,8 @@ impl NativeFunctions {
         let get_info = self.device_info?;
         // SAFETY: a variable for a handle may hold null before the call; null is also the answer for a root device.
         let mut parent = unsafe { Arg::new(Device(0)) };
-        let (property, room) = (constants::UR_DEVICE_INFO_PARENT_DEVICE, slice::from_mut(&mut parent));
+        let property = constants::UR_DEVICE_INFO_PARENT_DEVICE;
+        let room = slice::from_mut(&mut parent);
         // SAFETY: the property is a device.
         unsafe { registry::property(get_info, device, property, room) }.ok()?;
         Some(parent).filter(|parent| parent.null().is_none())
@@ -129,7 +130,8 @@ impl NativeFunctions {
     /// Whether a release of the context would be the last.
     pub(crate) fn is_last_reference(&self, context: Arg<Context>) -> bool {
         let mut count = 0_u32;
-        let (property, room) = (constants::UR_CONTEXT_INFO_REFERENCE_COUNT, slice::from_mut(&mut count));
+        let property = constants::UR_CONTEXT_INFO_REFERENCE_COUNT;
+        let room = slice::from_mut(&mut count);
         let Some(get_info) = self.context_info else { return false };
         // SAFETY: the property is a number of this size.
         unsafe { registry::property(get_info, context, property, room) }.is_ok() && count == 1

@@ -128,7 +128,8 @@ pub(crate) fn create(
         out.write(made);
         return Ok(());
     }
-    let (ze_context, ze_device) = (at.context(context)?, at.device(device)?);
+    let ze_context = at.context(context)?;
+    let ze_device = at.device(device)?;
     let handle = driver().make_physical(ze_context, ze_device, size.get().0).map_err(result::of_size)?;
     let native = Arc::new(DriverMemory { context: ze_context, handle, export: Mutex::new(None), import: None });
     add(object(context, device, size.get().0, native, false)?, out);
@@ -165,7 +166,8 @@ pub(crate) fn release(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), Res
         let mut all = OBJECTS.get().lock();
         let (known, references) = all.get_mut(&memory.get().0).ok_or(ResultCode::INVALID_ARGUMENT)?;
         *references -= 1;
-        let (known, ended) = (known.clone(), *references == 0);
+        let known = known.clone();
+        let ended = *references == 0;
         (known, if ended { all.remove(&memory.get().0) } else { None })
     };
     match known {
@@ -212,7 +214,8 @@ pub(crate) fn map(
         return result::done(adapter::urVirtualMemMap(at.via)(context, pointer, size, memory, offset, flags));
     };
     let ze_context = at.context(context)?;
-    let (size, offset) = (size.get().0, offset.get().0);
+    let size = size.get().0;
+    let offset = offset.get().0;
     if offset.checked_add(size).is_none_or(|end| end > object.size) {
         return Err(ResultCode::INVALID_VALUE);
     }

@@ -31,7 +31,8 @@ pub(super) fn around(address: u64) -> Option<[u64; 2]> {
     if function.is_null() {
         return None;
     }
-    let (mut base, mut size) = (0, 0);
+    let mut base = 0;
+    let mut size = 0;
     // SAFETY: the stored function has this signature, and refuses what is no device memory.
     let result =
         unsafe { std::mem::transmute::<*mut c_void, AddressRange>(function)(&raw mut base, &raw mut size, address) };

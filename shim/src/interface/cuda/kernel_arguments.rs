@@ -155,7 +155,8 @@ fn size(of: &AtomicPtr<c_void>, kernel: usize, index: usize) -> Result<usize, c_
     if function.is_null() {
         return Err(NOT_FOUND);
     }
-    let (mut offset, mut size) = (0, 0);
+    let mut offset = 0;
+    let mut size = 0;
     // SAFETY: the stored function has this signature. The caller of the launch passes the kernel to the driver, which
     // refuses an index that it does not have.
     let result = unsafe {
@@ -213,7 +214,8 @@ unsafe fn word(address: usize) -> usize {
 /// Address and size of the buffer that a list of options names; `None` if it has options that this does not know, or
 /// cannot be read.
 fn buffer(extra: usize) -> Option<(usize, usize)> {
-    let (mut address, mut size) = (0, 0);
+    let mut address = 0;
+    let mut size = 0;
     for place in (extra..).step_by(2 * SIZE) {
         let value = || read::<usize>(place + SIZE);
         match read(place)? {
@@ -297,7 +299,10 @@ mod tests {
     /// One test, because the driver's functions are those of the process.
     #[test]
     fn each_word_of_each_argument_may_be_a_pointer() {
-        let (number, structure, pointer, odd) = ([1_u32], [2_u64, 3, 4], [5_u64], [6_u32, 0, 7]);
+        let number = [1_u32];
+        let structure = [2_u64, 3, 4];
+        let pointer = [5_u64];
+        let odd = [6_u32, 0, 7];
         let addresses = [address_of(&number), address_of(&structure), address_of(&pointer), address_of(&odd)];
         let list = address_of(&addresses);
         assert_eq!(found(7, list, 0), None, "the sizes are not known");
@@ -322,7 +327,8 @@ mod tests {
 
     #[test]
     fn arguments_in_a_buffer_are_words_of_it() {
-        let (arguments, size) = ([1_u64, 2, 3], [20_usize]);
+        let arguments = [1_u64, 2, 3];
+        let size = [20_usize];
         let options = [BUFFER_SIZE, address_of(&size), BUFFER, address_of(&arguments), END];
         assert_eq!(found(7, 0, address_of(&options)), Some(vec![1, 2]));
         assert_eq!(found(7, 0, address_of(&[BUFFER, address_of(&arguments), 3, 0, END])), None, "an unknown option");

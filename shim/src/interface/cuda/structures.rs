@@ -60,7 +60,9 @@ impl Reader for Structures {
     }
 
     fn kernel_pointers(&self, sources: &Sources, visit: &mut dyn FnMut(u64)) -> bool {
-        let (mut kernel, mut params, mut extra) = (0, 0, 0);
+        let mut kernel = 0;
+        let mut params = 0;
+        let mut extra = 0;
         for (kind, word) in sources.structures.iter() {
             match kind {
                 structures::KERNEL => kernel = word as usize,

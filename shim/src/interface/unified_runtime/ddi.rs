@@ -368,13 +368,11 @@ pub(super) fn report(entry_point: &EntryPoint) {
     trace::entry_point(entry_point);
     let path = trace::path().map_or("no trace is written".into(), |path| format!("trace in {}", path.display()));
     let how = if entry_point.kind == INLINE { "in its code" } else { "through its adapter table" };
-    let (took, of) = (
-        format!(
-            "{slots} of {} slots",
-            Function::ALL.iter().filter(|function| function.interface() == &UNIFIED_RUNTIME).count()
-        ),
-        format!("{seen} of its {ipc} urIPC functions"),
+    let took = format!(
+        "{slots} of {} slots",
+        Function::ALL.iter().filter(|function| function.interface() == &UNIFIED_RUNTIME).count()
     );
+    let of = format!("{seen} of its {ipc} urIPC functions");
     if entry_point.kind == XPTI && problem.is_empty() {
         tracing::info!("watching {library} by XPTI, which shows its calls and cannot refuse them; {path}");
         return;
@@ -407,7 +405,8 @@ mod tests {
     #[test]
     fn a_run_of_pointers_is_found_only_where_it_stands_once() {
         let mut table = pointers([1, 2, 3, 4, 2, 3, 9, 0, 0]);
-        let (at, room) = (table.as_mut_ptr(), table.len());
+        let at = table.as_mut_ptr();
+        let room = table.len();
         // SAFETY: `room` slots.
         let find = |filled: &[_]| unsafe { find(at, room, filled) };
         assert_eq!(find(&pointers([3, 4])), Ok(2));

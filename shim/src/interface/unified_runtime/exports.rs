@@ -51,7 +51,8 @@ fn caller_function(function: Function) -> *mut c_void {
 #[cold]
 fn find_in_caller(function: Function, address: usize) -> *mut c_void {
     let own = || {
-        let (name, module) = (CString::new(function.name()).ok()?, Module::of(address)?);
+        let name = CString::new(function.name()).ok()?;
+        let module = Module::of(address)?;
         // An adapter that urscope called may have jumped here.
         if Module::of(find_in_caller as *const () as usize)? == module {
             return None;
@@ -149,7 +150,9 @@ fn implementation(function: Function, arguments: &Arguments) -> Option<*mut c_vo
 /// Records a call that no backend implements. If urscope's could, the adapter's handle is missing.
 fn refuse(function: Function, arguments: &Arguments) -> ResultCode {
     fork::notice();
-    let (hot, values, nulls) = (knobs::hot(), arguments.values(), arguments.nulls());
+    let hot = knobs::hot();
+    let values = arguments.values();
+    let nulls = arguments.nulls();
     let entered = chain::enter::<false>(hot, function, values, nulls);
     let is_own = (0..ADAPTERS).any(|via| backend::uses_level_zero(function, via));
     let fault = if is_own { nulls.fault(function, values) } else { None };

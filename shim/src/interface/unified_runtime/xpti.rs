@@ -73,7 +73,8 @@ pub unsafe extern "C" fn trace_init(major: u32, minor: u32, _version: *const c_c
     let problem = if (major << 16) | minor == VERSION {
         subscribe(dispatcher).err().map(str::to_owned)
     } else {
-        let (ours, our_minor) = (VERSION >> 16, VERSION & 0xffff);
+        let ours = VERSION >> 16;
+        let our_minor = VERSION & 0xffff;
         Some(format!(
             "it shows calls of Unified Runtime {major}.{minor}, but this version of urscope supports only {ours}.{our_minor}"
         ))
@@ -352,7 +353,8 @@ mod tests {
 
     #[test]
     fn a_call_that_was_left_by_an_exception_is_found_by_the_next_one() {
-        let (mut calls, mut on_exception) = (Calls([None; NESTING_LIMIT]), Vec::new());
+        let mut calls = Calls([None; NESTING_LIMIT]);
+        let mut on_exception = Vec::new();
         // The stack grows down: 2 is inside of 1.
         begin(&mut calls, 1, 0x2000, &mut on_exception);
         begin(&mut calls, 2, 0x1000, &mut on_exception);
@@ -369,7 +371,8 @@ mod tests {
 
     #[test]
     fn calls_that_are_left_take_no_room() {
-        let (mut calls, mut on_exception) = (Calls([None; NESTING_LIMIT]), Vec::new());
+        let mut calls = Calls([None; NESTING_LIMIT]);
+        let mut on_exception = Vec::new();
         for instance in 0..10 {
             begin(&mut calls, instance, 0x9000 - instance as usize, &mut on_exception);
         }

@@ -123,7 +123,8 @@ fn append_to_new_chunk(append: &dyn Fn() -> Appended) -> bool {
 
 /// The thread may have got a chunk with the file.
 fn append_with_file(state: &mut ProcessTrace, append: &dyn Fn() -> Appended) -> Appended {
-    let (mut appended, ended) = (append(), state.ended);
+    let mut appended = append();
+    let ended = state.ended;
     if appended == Appended::NoRoom
         && let Some(file) = state.binary()
         && file.renew()

@@ -40,7 +40,8 @@ fn sample(tid: u32, next: u64) {
     if NEXT_SAMPLE.compare_exchange(next, u64::MAX, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;
     }
-    let (now, used) = (clock::now(), clock::of_this_thread());
+    let now = clock::now();
+    let used = clock::of_this_thread();
     if let Some(open) = process::open_descriptors() {
         super::descriptors(tid, now, open);
     }

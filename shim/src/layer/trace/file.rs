@@ -89,7 +89,10 @@ fn tell_observer(header: &Header, made: Result<String, &io::Error>) {
             (String::new(), format!("{process} could not write its trace: {error}"))
         }
     };
-    let (run, pid_namespace, pid, start) = (header.run.clone(), header.pid_namespace, header.pid, header.start);
+    let run = header.run.clone();
+    let pid_namespace = header.pid_namespace;
+    let pid = header.pid;
+    let start = header.start;
     let notice = Notice { run, pid_namespace, pid, start, trace, untraced };
     // Nobody receives it if the run has ended, or in another network. Then only less is known of this process.
     let _ = observer::tell(name, &serde_json::to_vec(&notice).unwrap_or_default());

@@ -404,7 +404,8 @@ fn base() -> u64 {
 
 /// The footer of a file, with the counts until now, and what is open now.
 fn footer(how: &str) -> End {
-    let (returned, lost) = (thread::returned(), LOST.get());
+    let returned = thread::returned();
+    let lost = LOST.get();
     let kept = kept_descriptors::still_open();
     End::new(pid(), how, &Totals { returned, lost, called: &thread::called, kept: kept.numbers() }, &clock::snapshot())
 }

@@ -170,7 +170,8 @@ impl Inputs {
 
     /// The inputs of a call about a list of events.
     pub(crate) fn of_events(events: &'static [usize]) -> Self {
-        let (address, count) = (events.as_ptr().expose_provenance(), events.len() as u32);
+        let address = events.as_ptr().expose_provenance();
+        let count = events.len() as u32;
         let sources = Sources { events: address, count, ..Sources::default() };
         Self { sources, reader: &super::reader::NoReader }
     }
@@ -194,7 +195,8 @@ impl Arguments {
     #[inline(always)]
     pub fn none(function: Function, reader: &'static dyn Reader) -> Self {
         let inputs = Inputs { sources: Sources::default(), reader };
-        let (values, out) = (Values::NONE, OutParams::NONE);
+        let values = Values::NONE;
+        let out = OutParams::NONE;
         Self { function, values, out, inputs, nulls: Nulls::default(), is_watched: true }
     }
 

@@ -70,7 +70,9 @@ mod tests {
 
     #[test]
     fn arguments_are_read_as_wide_as_they_are() {
-        let (queue, blocking, word) = (7_usize, [1_u8, 0xff, 0xff, 0xff], 9_usize);
+        let queue = 7_usize;
+        let blocking = [1_u8, 0xff, 0xff, 0xff];
+        let word = 9_usize;
         let address = |word: &usize| std::ptr::from_ref(word).expose_provenance();
         let places = [address(&queue), blocking.as_ptr().expose_provenance(), address(&word), address(&word)];
         let others = [address(&word); 4];
@@ -87,7 +89,9 @@ mod tests {
         let object = [0x10_usize];
         let handle = object.as_ptr().expose_provenance();
         let list = [handle];
-        let (list, none, count) = (list.as_ptr().expose_provenance(), 0_usize, 1_u32);
+        let list = list.as_ptr().expose_provenance();
+        let none = 0_usize;
+        let count = 1_u32;
         let handle_of = |places: [usize; 2], function| {
             // SAFETY: a structure with two arguments.
             let parameters = unsafe { Parameters::new((&raw const places).expose_provenance()) }.unwrap();
@@ -95,7 +99,8 @@ mod tests {
         };
         let place = |word: &usize| std::ptr::from_ref(word).expose_provenance();
         let count = (&raw const count).expose_provenance();
-        let (by_handle, by_list) = (Function::urContextRelease, Function::urEventWait);
+        let by_handle = Function::urContextRelease;
+        let by_list = Function::urEventWait;
         assert_eq!(handle_of([place(&handle), 0], by_handle), Some(0x10));
         assert_eq!(handle_of([count, place(&list)], by_list), Some(0x10));
         assert_eq!(handle_of([count, place(&none)], by_list), None);

@@ -307,7 +307,8 @@ mod tests {
         extern "C-unwind" fn real(_: usize, _: usize, _: usize, _: usize) -> ResultCode {
             ResultCode::SUCCESS
         }
-        let (mut data, mut size) = (1_usize, 2_usize);
+        let mut data = 1_usize;
+        let mut size = 2_usize;
         let words = [1, 8, (&raw mut data).expose_provenance(), (&raw mut size).expose_provenance(), 0, 0];
         let made = called(Function::urIPCGetMemHandleExp, words, real as *mut c_void);
         assert_eq!(made, (ResultCode::SUCCESS, Some(Values::NONE)));

@@ -143,7 +143,9 @@ impl Row {
 /// Sets the places of parameters with these sizes in bytes; the second result is the number of words on the stack.
 #[expect(clippy::indexing_slicing, reason = "it is called when it is compiled")]
 const fn placed<const N: usize>(mut all: [Parameter; N], sizes: [usize; N]) -> ([Parameter; N], usize) {
-    let (mut at, mut registers, mut stack) = (0, 0, 0);
+    let mut at = 0;
+    let mut registers = 0;
+    let mut stack = 0;
     while at < N {
         let words = sizes[at].div_ceil(WORD);
         all[at].index = at as u8;
@@ -163,7 +165,9 @@ const fn placed<const N: usize>(mut all: [Parameter; N], sizes: [usize; N]) -> (
 /// The parameters that the shim looks at, and their number.
 #[expect(clippy::indexing_slicing, reason = "it is called when it is compiled")]
 const fn seen<const N: usize>(all: [Parameter; N]) -> ([Parameter; N], usize) {
-    let (mut seen, mut count, mut at) = (all, 0, 0);
+    let mut seen = all;
+    let mut count = 0;
+    let mut at = 0;
     while at < N {
         if all[at].is_seen {
             seen[count] = all[at];
@@ -284,7 +288,8 @@ impl RealCall for Call {
 
     fn make_redirected(&self, to: &OutParams) -> ResultCode {
         let row = Row::of(self.function());
-        let (mut registers, mut stack) = ([0; REGISTERS], [0; STACK_LIMIT]);
+        let mut registers = [0; REGISTERS];
+        let mut stack = [0; STACK_LIMIT];
         // SAFETY: the promise of `new`; a row has no more words on the stack.
         unsafe {
             self.frame.registers.copy_to_nonoverlapping(registers.as_mut_ptr(), REGISTERS);
@@ -423,7 +428,8 @@ mod tests {
             assert_eq!((context, device, flags, pointer), (1, 2, 3, 4));
             ResultCode((handle == IpcHandle::of_word(7)).into())
         }
-        let (registers, stack) = ([1, 2, 3, 4, 5, 6_u64], [7, 0, 0, 0, 0, 0, 0, 0_u64]);
+        let registers = [1, 2, 3, 4, 5, 6_u64];
+        let stack = [7, 0, 0, 0, 0, 0, 0, 0_u64];
         // SAFETY: these are arguments of the function.
         let call = unsafe {
             let frame = Frame::new(registers.as_ptr(), stack.as_ptr());

@@ -136,7 +136,8 @@ const fn owner_of(number: usize) -> Owner {
 fn look_up(address: usize) -> (Owner, Option<usize>) {
     let _held_off = interruptions::hold_off();
     let Some((addresses, name)) = modules::file_around(address) else { return (Owner::Program, None) };
-    let (owner, mut place) = (of_file(&name), None);
+    let owner = of_file(&name);
+    let mut place = None;
     if let Some(mut count) = CACHE_LENGTH.try_lock()
         && let Some(free) = LIBRARY_CACHE.get(*count)
     {

@@ -324,7 +324,8 @@ pub fn is_near_with(place: usize, word: usize) -> bool {
 /// The first frame of this stack, innermost first, that is not in `own` (this library) and whose address is `wanted`.
 /// Every call unwinds the stack up to that frame. `frames` gets the frames from `from` on, as many as fit.
 pub fn first(own: &[Range<usize>], wanted: impl Fn(usize) -> bool, from: Frame, frames: &mut [Frame]) -> Option<Frame> {
-    let (mut found, mut length) = (None, 0);
+    let mut found = None;
+    let mut length = 0;
     backtrace(|frame, _| {
         if frame.1 == 0 {
             return false;
@@ -399,7 +400,8 @@ mod tests {
         assert_ne!(turns[0].0, turns[0].1, "two callers of one depth");
         assert!(turns.iter().all(|turn| *turn == turns[0]), "{turns:?}");
         assert_eq!(register.asked.get(), 3);
-        let (first, second) = (one(&register), one(&register));
+        let first = one(&register);
+        let second = one(&register);
         assert_ne!(first, second, "two calls in one line are two places");
 
         let before = register.asked.get();

@@ -67,9 +67,11 @@ impl CallPath {
         if !is_there(from) {
             return None;
         }
-        let (mut place, mut end) = (from.0, None);
+        let mut place = from.0;
+        let mut end = None;
         for step in &self.steps {
-            let (distance, address) = (step.distance.load(Ordering::Relaxed), step.address.load(Ordering::Relaxed));
+            let distance = step.distance.load(Ordering::Relaxed);
+            let address = step.address.load(Ordering::Relaxed);
             if distance == 0 {
                 break;
             }

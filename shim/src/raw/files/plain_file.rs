@@ -144,7 +144,8 @@ pub fn write_copies(file: &File, template: &[u8], from: u64, to: u64) -> io::Res
 /// Maps `length` bytes of a file from an offset on, for reading and writing, and shared. The mapping stays until
 /// munmap(2).
 pub fn map(file: &File, from: u64, length: usize) -> io::Result<NonNull<c_void>> {
-    let (protection, descriptor) = (libc::PROT_READ | libc::PROT_WRITE, file.as_raw_fd());
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let descriptor = file.as_raw_fd();
     // SAFETY: a new mapping, at an address from the kernel.
     let mapping = unsafe {
         libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, descriptor, from.cast_signed())

@@ -117,7 +117,8 @@ mod tests {
     fn what_is_not_mapped_cannot_be_read() {
         let on_the_heap = Box::new([1_u64, 2, 3]);
         let here = [4_u64, 5];
-        let (heap, stack) = (on_the_heap.as_ptr().expose_provenance(), here.as_ptr().expose_provenance());
+        let heap = on_the_heap.as_ptr().expose_provenance();
+        let stack = here.as_ptr().expose_provenance();
         assert_eq!([read(heap + 8), read(stack + 8)], [Some(2_u64), Some(5)]);
         assert_eq!(read(heap), Some([1_u64, 2, 3]));
         for nowhere in [0, 1, 0xdead_0000, usize::MAX - 3] {

@@ -64,7 +64,8 @@ fn query(address: u64) -> Option<bool> {
 }
 
 fn is_unmapped(address: u64) -> bool {
-    let (page, mut resident) = (address & !0xfff, 0_u8);
+    let page = address & !0xfff;
+    let mut resident = 0_u8;
     let page = std::ptr::with_exposed_provenance_mut(page as usize);
     // SAFETY: mincore(2) refuses addresses that are not mapped, and writes a byte for one page.
     let answer = unsafe { libc::mincore(page, 1, &raw mut resident) };
@@ -97,7 +98,8 @@ mod tests {
                 mapped
             }
         };
-        let (local, heap) = (0_u8, Box::new(0_u8));
+        let local = 0_u8;
+        let heap = Box::new(0_u8);
         let of = |byte: &u8| std::ptr::from_ref(byte).expose_provenance() as u64;
         let host = [of(&local), of(&heap), map(libc::PROT_READ, -1), of_driver(c"other")];
         assert_eq!(host.map(is_not_host_memory), [false; 4]);

@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn the_reserve_is_handed_out_once_and_the_last_piece_comes_back() {
         let layout = |size| Layout::from_size_align(size, 8).unwrap();
-        let (first, second) = (Allocator::from_reserve(layout(100)), Allocator::from_reserve(layout(1)));
+        let first = Allocator::from_reserve(layout(100));
+        let second = Allocator::from_reserve(layout(1));
         assert!(is_used());
         assert_eq!(second.addr() - first.addr(), 112);
         // SAFETY: both were just allocated; the second one is not used again.

@@ -161,7 +161,8 @@ fn new_slot(began: u64) -> u64 {
     if shared_page().is_none() {
         // SAFETY: a new anonymous mapping.
         let page = unsafe {
-            let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
             libc::mmap(null_mut(), size_of::<SharedPage>(), protection, flags, -1, 0)
         };
         if page != libc::MAP_FAILED {

@@ -16,7 +16,8 @@ pub fn install() {
     const PAGE: usize = 4096;
     // SAFETY: a new anonymous mapping; the advice applies to it alone.
     let page = unsafe {
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let page = libc::mmap(std::ptr::null_mut(), PAGE, protection, flags, -1, 0);
         if page == libc::MAP_FAILED {
             return;

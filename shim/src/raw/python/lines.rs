@@ -27,7 +27,8 @@ pub(super) fn line_of(table: Table, bytes: &[u8], first: u32, at: i64) -> Option
 /// The first and the last line of the statements of a function that begins in line `first`.
 pub(super) fn statements(table: Table, bytes: &[u8], first: u32) -> Option<[u32; 2]> {
     let begin = i64::from(first);
-    let (mut earliest, mut last) = (None, None);
+    let mut earliest = None;
+    let mut last = None;
     each(table, bytes, begin, |_, line| {
         // What stands in the first line is the beginning of the function, if there is anything else.
         let below = line.filter(|line| *line > begin);
@@ -55,7 +56,8 @@ fn each(table: Table, bytes: &[u8], first: i64, mut wants_more: impl FnMut(i64, 
 fn in_pairs(bytes: &[u8], first: i64, wants_more: &mut dyn FnMut(i64, Option<i64>) -> bool) {
     /// The difference that stands for code without a line.
     const NO_LINE: i8 = -128;
-    let (mut end, mut line) = (0, first);
+    let mut end = 0;
+    let mut line = first;
     for [length, difference] in bytes.as_chunks::<2>().0 {
         end += i64::from(*length);
         let difference = difference.cast_signed();
@@ -71,7 +73,8 @@ fn in_pairs(bytes: &[u8], first: i64, wants_more: &mut dyn FnMut(i64, Option<i64
 
 fn in_locations(bytes: &[u8], first: i64, wants_more: &mut dyn FnMut(i64, Option<i64>) -> bool) {
     let mut bytes = bytes.iter().copied();
-    let (mut end, mut line) = (0, first);
+    let mut end = 0;
+    let mut line = first;
     while let Some((length, has_line)) = location(&mut bytes, &mut line) {
         end += length;
         if !wants_more(end, has_line.then_some(line)) {
@@ -132,7 +135,8 @@ mod tests {
     mod recorded;
 
     fn lines(table: Table, bytes: &[u8], first: u32, length: i64) -> String {
-        let (mut found, mut last) = (Vec::new(), None);
+        let mut found = Vec::new();
+        let mut last = None;
         for at in (0..length).step_by(2) {
             let line = line_of(table, bytes, first, at);
             if last.replace(line) != Some(line) {

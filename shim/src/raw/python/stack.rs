@@ -330,8 +330,8 @@ mod tests {
         let frames = [900, 901, 20, 7, 1900, 21].map(|index| word(index, Holder::Frame));
         let others = [word(1, Holder::Thread), word(3, Holder::Stack), word(1300, Holder::Code)];
         let words = [&others[..1], &frames[..], &others[2..]].concat();
-        let (with_thread, on_stack) =
-            (Look::of(&words).unwrap(), Look::of(&[&words[..], &others[1..2]].concat()).unwrap());
+        let with_thread = Look::of(&words).unwrap();
+        let on_stack = Look::of(&[&words[..], &others[1..2]].concat()).unwrap();
         assert_eq!(with_thread.parts, [(at(1), 21 * 8), (at(900), 16), (at(1900), 8)]);
         assert_eq!(on_stack.parts[0], (at(7), 15 * 8));
         assert_eq!((with_thread.is_there(), on_stack.is_there()), (false, false));

@@ -30,8 +30,10 @@ pub struct HeldOff {
 /// Blocks interruptions of this thread. It makes two system calls, so it is not for every call.
 #[must_use]
 pub fn hold_off() -> HeldOff {
-    let (mut cancellation, errno) = (0, Errno::now());
-    let (mut blocked, mut signals) = (MaybeUninit::uninit(), MaybeUninit::zeroed());
+    let mut cancellation = 0;
+    let errno = Errno::now();
+    let mut blocked = MaybeUninit::uninit();
+    let mut signals = MaybeUninit::zeroed();
     // SAFETY: these functions fill the sets and the variable, and change only this thread.
     unsafe {
         pthread_setcancelstate(DISABLE, &raw mut cancellation);

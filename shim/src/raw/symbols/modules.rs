@@ -172,7 +172,9 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
     loop {
         let (header, rest) = notes.split_first_chunk::<12>()?;
         let word = |at: usize| Some(u32::from_ne_bytes(*header.get(at..)?.first_chunk()?) as usize);
-        let (owner_size, size, kind) = (word(0)?, word(4)?, word(8)?);
+        let owner_size = word(0)?;
+        let size = word(4)?;
+        let kind = word(8)?;
         let owner = rest.get(..owner_size)?;
         let rest = rest.get(owner_size.next_multiple_of(4)..)?;
         if kind == 3 && owner == b"GNU\0" {
@@ -336,7 +338,8 @@ fn headers_at<'a>(start: usize) -> Option<&'a [libc::Elf64_Phdr]> {
     }
     // SAFETY: the first page of a loaded library is mapped. The caller looks at it as long as the library is.
     let header = unsafe { &*std::ptr::with_exposed_provenance::<libc::Elf64_Ehdr>(start) };
-    let (from, count) = (header.e_phoff as usize, usize::from(header.e_phnum));
+    let from = header.e_phoff as usize;
+    let count = usize::from(header.e_phnum);
     let size = size_of::<libc::Elf64_Phdr>();
     let is_usual = header.e_ident.starts_with(b"\x7fELF") && usize::from(header.e_phentsize) == size;
     if !is_usual || !from.is_multiple_of(align_of::<libc::Elf64_Phdr>()) || from.checked_add(count * size)? > PAGE {

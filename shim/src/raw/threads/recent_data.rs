@@ -31,7 +31,8 @@ struct Slot {
 
 impl Default for Slot {
     fn default() -> Self {
-        let (turn, fingerprint) = (Cell::new(0), Cell::new(0));
+        let turn = Cell::new(0);
+        let fingerprint = Cell::new(0);
         Self { turn, size: Cell::new(0), bytes: UnsafeCell::new([0; MAX_SIZE]), fingerprint }
     }
 }

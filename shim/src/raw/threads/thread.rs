@@ -276,7 +276,8 @@ mod tests {
 
     #[test]
     fn calls_of_threads_that_have_ended_are_counted() {
-        let (function, before) = (Function::urPhysicalMemGetInfo, called(Function::urPhysicalMemGetInfo));
+        let function = Function::urPhysicalMemGetInfo;
+        let before = called(Function::urPhysicalMemGetInfo);
         for _ in 0..3 {
             std::thread::spawn(move || {
                 count_call(function);

@@ -64,7 +64,8 @@ impl Chunks {
     /// (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
-        let (pieces, reusable) = (Pieces::default(), [None; REUSABLE]);
+        let pieces = Pieces::default();
+        let reusable = [None; REUSABLE];
         let mut chunks = Self { name, size: 0, next: 0, is_ending: false, mapped_to: 0, lanes: 0, pieces, reusable };
         if let Err(error) = chunks.grow_with(&file) {
             // It has no records yet, and an empty file is no trace.
@@ -216,7 +217,8 @@ pub fn forget() {
 /// Maps memory at the address of the parent's chunk: a signal handler that forks may have interrupted a record of
 /// this thread, which the child then finishes there.
 fn map_placeholder(start: usize) {
-    let (place, protection) = (std::ptr::with_exposed_provenance_mut(start), libc::PROT_READ | libc::PROT_WRITE);
+    let place = std::ptr::with_exposed_provenance_mut(start);
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: a new mapping that replaces none. If there is one, or the kernel refuses, nothing changes.
     unsafe { libc::mmap(place, CHUNK_BYTES as usize, protection, flags, -1, 0) };

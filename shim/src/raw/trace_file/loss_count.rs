@@ -80,7 +80,8 @@ impl LossCount {
 /// Whether a mapped file still has the word at an address. If others have truncated it, a store would raise SIGBUS.
 fn is_there(address: *const u64) -> bool {
     // The kernel copies a set of signals from there before it refuses what is to be done with it.
-    let (nothing, size) = (-1, size_of::<u64>());
+    let nothing = -1;
+    let size = size_of::<u64>();
     errno::preserve(|| {
         // SAFETY: rt_sigprocmask(2) reads so many bytes, or says EFAULT where it cannot, and changes nothing.
         unsafe { libc::syscall(libc::SYS_rt_sigprocmask, nothing, address, std::ptr::null::<u64>(), size) };

@@ -90,7 +90,8 @@ fn the_pointers_of_a_kernel_into_shared_memory_are_named() {
 /// Physical memory, whose end needs no entry in the shared ranges: another test replaces these.
 #[test]
 fn a_list_is_asked_for_memory_that_has_ended_since() {
-    let (list, base) = (0x9_0010, 0x7200_0000_0000);
+    let list = 0x9_0010;
+    let base = 0x7200_0000_0000;
     let inputs = on(list, TestReader { lists: vec![0x9_0020, list], ..TestReader::default() });
     let executed = || executed_after_end(&inputs).map(|access| (access.address, access.writes, access.appended));
     let opened = || {
@@ -135,7 +136,8 @@ fn a_list_is_asked_for_memory_that_has_ended_since() {
 /// One test, because a process has one such state.
 #[test]
 fn what_blocks_is_known_from_the_call_and_from_its_queue() {
-    let (copy, done) = (Function::urEnqueueUSMMemcpy, ResultCode::SUCCESS);
+    let copy = Function::urEnqueueUSMMemcpy;
+    let done = ResultCode::SUCCESS;
     called(Function::urIPCOpenMemHandleExp, 1, None, ResultCode::INVALID_ARGUMENT);
     assert!(!are_recorded(), "nothing was opened");
     called(Function::urIPCOpenMemHandleExp, 1, None, done);
@@ -146,7 +148,8 @@ fn what_blocks_is_known_from_the_call_and_from_its_queue() {
 
     // On a synchronous queue, a command and an execution of a list wait.
     let handle = 0x7000;
-    let (append, execute) = (Function::zeCommandListAppendMemoryCopy, Function::zeCommandQueueExecuteCommandLists);
+    let append = Function::zeCommandListAppendMemoryCopy;
+    let execute = Function::zeCommandQueueExecuteCommandLists;
     let on_queue = on(handle, TestReader::default());
     for is_synchronous in [false, true, false] {
         let inputs = made(handle, 0xc0, TestReader { is_synchronous, ..TestReader::default() });

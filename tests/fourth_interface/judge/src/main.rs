@@ -11,7 +11,8 @@ use urscope_schema::trace::chrome::read::Reader;
 
 fn main() {
     let traces: Vec<String> = std::env::args().skip(1).collect();
-    let (mut tracker, mut checker) = (Tracker::new(), Checker::new());
+    let mut tracker = Tracker::new();
+    let mut checker = Checker::new();
     let mut records: Vec<(Nanos, ProcessId, Record)> = Vec::new();
     for (pid, trace) in traces.iter().enumerate() {
         let executable = Path::new(trace).file_name().unwrap().to_string_lossy().into();

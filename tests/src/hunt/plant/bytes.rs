@@ -8,7 +8,8 @@ use super::refused_open;
 
 /// Plants one of these mistakes. Returns false for another one.
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
-    let (handle, suffix) = (sharing.sent.handle, sharing.kind.suffix());
+    let handle = sharing.sent.handle;
+    let suffix = sharing.kind.suffix();
     match mistake {
         Mistake::GarbageBytes => {
             let wrong = refused_open(draft, sharing, suffix, "damaged");
@@ -33,7 +34,8 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             // know.
             let is_opened = sharing.kind != Kind::Physical && !draft.stage.is_ours();
             let byte = if sharing.kind == Kind::Physical { 3 } else { 19 };
-            let (object, place) = (draft.register(), sharing.openings[0].place);
+            let object = draft.register();
+            let place = sharing.openings[0].place;
             let step = format!("open{suffix} h{handle} flipped {byte} -> m{object} in c{}", place.context);
             let wrong = draft.add(place.process, step, &[sharing.sent.get, place.ready]);
             if is_opened {

@@ -8,7 +8,8 @@ use super::super::sharing::{Got, Sharing};
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
     let Sharing { owner, object, end, .. } = *sharing;
     let Got { handle, get, put } = *sharing.last_got();
-    let (process, context) = (owner.process, owner.context);
+    let process = owner.process;
+    let context = owner.context;
     let put_again = sharing.kind.put(handle, context);
     match mistake {
         Mistake::LeakedHandle => {

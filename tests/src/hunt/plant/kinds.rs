@@ -19,7 +19,8 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             draft.expect("warning leaked-physical-memory", Some(opening.open), sharing.gets());
         }
         Mistake::PhysicalDoublePut => {
-            let (handle, owner) = (sharing.last_got().handle, sharing.owner);
+            let handle = sharing.last_got().handle;
+            let owner = sharing.owner;
             let again = draft.add(owner.process, sharing.kind.put(handle, owner.context), &[put]);
             draft.glue(put, again);
             draft.refusable(again);
@@ -42,8 +43,10 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             draft.expect("note freed-while-exported", Some(sharing.end), Some(get));
         }
         Mistake::RefusedGet => {
-            let (object, owner) = (sharing.object, sharing.owner);
-            let (range, handle) = (draft.register(), draft.register());
+            let object = sharing.object;
+            let owner = sharing.owner;
+            let range = draft.register();
+            let handle = draft.register();
             let is_other = |node: &Node| node.process == owner.process && node.step == format!("unmap v{object}");
             let other = draft.nodes.iter().position(is_other).map(Id);
             let after: Vec<Id> = other.into_iter().chain([sharing.make]).collect();

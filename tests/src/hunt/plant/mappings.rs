@@ -9,7 +9,8 @@ use super::between;
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
     let opening = &sharing.openings[0];
     let Opening { place, object, open, close, .. } = *opening;
-    let (process, context) = (place.process, place.context);
+    let process = place.process;
+    let context = place.context;
     match mistake {
         Mistake::LeakedMapping | Mistake::KilledHolder => {
             draft.remove(close);

@@ -41,7 +41,8 @@ fn between(draft: &mut Draft, opening: &Opening, step: String) -> Id {
 
 /// An open that may be refused. `what` is handle data, and the words behind it.
 fn refused_open(draft: &mut Draft, sharing: &Sharing, suffix: &str, what: &str) -> Id {
-    let (object, place) = (draft.register(), sharing.openings[0].place);
+    let object = draft.register();
+    let place = sharing.openings[0].place;
     let step = format!("open{suffix} {what} -> m{object} in c{}", place.context);
     let wrong = draft.add(place.process, step, &[sharing.sent.get, place.ready]);
     draft.refusable(wrong);

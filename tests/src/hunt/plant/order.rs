@@ -65,7 +65,8 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::StaleHandle => {
             // No other memory has this size, so the pool has one candidate.
-            let (process, context) = (sharing.owner.process, sharing.owner.context);
+            let process = sharing.owner.process;
+            let context = sharing.owner.context;
             let object = sharing.object;
             let step = format!("alloc m{object} {} in c{context}", 1 << 20);
             draft.nodes[sharing.make.0].step.clone_from(&step);

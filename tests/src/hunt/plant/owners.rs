@@ -9,7 +9,8 @@ use super::{forget_other_gets, remove_opening};
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
     let Sharing { owner, object, end, .. } = *sharing;
     let get = sharing.last_got().get;
-    let (process, context) = (owner.process, owner.context);
+    let process = owner.process;
+    let context = owner.context;
     match mistake {
         Mistake::CloseOfOwn => {
             let close = draft.add(process, format!("close m{object} in c{context}"), &[sharing.make]);
@@ -41,7 +42,8 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::GetOfHost => {
             let memory = draft.register();
-            let (usm, handle) = (draft.random.choose(&["host", "shared"]), draft.register());
+            let usm = draft.random.choose(&["host", "shared"]);
+            let handle = draft.register();
             let make = format!("alloc m{memory} {} as {usm} in c{context}", 5 << 20);
             let make = draft.add(process, make, &[owner.ready]);
             let wrong = draft.add(process, format!("get m{memory} -> h{handle} in c{context}"), &[make]);

@@ -7,7 +7,9 @@ use super::super::sharing::{Opening, Sharing, inside};
 /// Plants one of these mistakes. Returns false for another one.
 pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
     let Opening { place: reader, object, open, close, .. } = sharing.openings[0];
-    let (writer, data, part) = (sharing.owner, draft.register(), inside(sharing.offset));
+    let writer = sharing.owner;
+    let data = draft.register();
+    let part = inside(sharing.offset);
     let write = format!("write m{}{part} seed {data} in c{}", sharing.object, writer.context);
     let read = format!("read m{object} -> d{data} sized 512 in c{}", reader.context);
     // What the others read is written before.

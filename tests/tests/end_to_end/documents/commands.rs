@@ -135,7 +135,8 @@ fn is_as_shown(shown: &[&str], output: &str, folders: &[&Path]) -> bool {
     let output = words(output, folders);
     let parts: Vec<String> =
         shown.split(|line| line.trim() == "…").map(|part| words(&part.join("\n"), folders)).collect();
-    let (first, last) = (&parts[0], &parts[parts.len() - 1]);
+    let first = &parts[0];
+    let last = &parts[parts.len() - 1];
     if parts.len() == 1 {
         return output == *first;
     }

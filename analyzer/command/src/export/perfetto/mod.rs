@@ -112,7 +112,8 @@ impl<'w> Perfetto<'w> {
 
     /// Creates a track of a process that is not a thread.
     fn beside(&mut self, pid: u32, name: &str, counter: Option<&Message>) -> u64 {
-        let (parent, uuid) = (self.of_process(pid), self.fresh());
+        let parent = self.of_process(pid);
+        let uuid = self.fresh();
         let track = Message::default().number(1, uuid).text(2, name).number(5, parent);
         let track = counter.map_or_else(Message::default, |counter| Message::default().message(8, counter)).join(track);
         self.describe(&track);

@@ -97,7 +97,8 @@ impl Folder {
 }
 
 fn line(out: &mut impl io::Write, columns: &[Column], row: &impl Row) -> io::Result<()> {
-    let (mut fields, mut names) = (Map::new(), columns.iter());
+    let mut fields = Map::new();
+    let mut names = columns.iter();
     row.cells(&mut |cell| {
         let value = match cell {
             Cell::Nothing => Value::Null,

@@ -154,9 +154,11 @@ impl Tables {
     fn finding(&mut self, found: &FoundFinding) {
         let FoundFinding { process: side, other, .. } = found;
         let other = other.as_ref();
-        let (host, message, advice) = (plain(&side.host), plain(&found.message), plain(&found.advice));
-        let (process, other_process) =
-            (self.process_index.number(side), other.and_then(|other| self.process_index.number(other)));
+        let host = plain(&side.host);
+        let message = plain(&found.message);
+        let advice = plain(&found.advice);
+        let process = self.process_index.number(side);
+        let other_process = other.and_then(|other| self.process_index.number(other));
         self.rows.findings += 1;
         self.folder.put(&columns::Finding {
             host: &host,
@@ -231,7 +233,8 @@ impl EventSink for Tables {
 
     fn call(&mut self, call: &FinishedCall<'_>) {
         let Some(known) = self.processes.get(call.process as usize) else { return };
-        let (asked, answered) = (call.asked, call.answered);
+        let asked = call.asked;
+        let answered = call.answered;
         let number = |of: fn(&Values) -> Option<u64>| of(answered).or(of(asked));
         let hex = |of: fn(&Values) -> Option<u64>| number(of).map(Hex);
         self.rows.calls += 1;

@@ -31,8 +31,8 @@ impl Copy {
     /// Opens a directory or an archive. The error is a text for the user.
     pub fn open(path: &Path) -> Result<Self, String> {
         let no_copy = |why: String| {
-            let (path, name) =
-                (path.display(), "name the directory of its index.html, or the perfetto-ui.zip of a release");
+            let path = path.display();
+            let name = "name the directory of its index.html, or the perfetto-ui.zip of a release";
             format!("{path} is not a copy of the Perfetto UI: {why}; {name}")
         };
         let files = if path.is_dir() { Files::of_folder(path) } else { Files::of_archive(path) };
@@ -104,7 +104,8 @@ mod tests {
         let path = folder.path().join("perfetto-ui.zip");
         let big = vec![b'x'; 100_000];
         for before in ["", "perfetto-ui/", "./"] {
-            let (index, code) = (format!("{before}index.html"), format!("{before}v1/engine.js"));
+            let index = format!("{before}index.html");
+            let code = format!("{before}v1/engine.js");
             fs::write(&path, archive(&[(&index, b"page"), (&code, &big), ("../secret", b"secret")])).unwrap();
             let copy = Copy::open(&path).unwrap();
             assert_eq!(text(&copy, "").as_deref(), Some("page"));

@@ -69,7 +69,8 @@ fn questions_that_cannot_be_answered_are_refused() {
 #[test]
 fn the_overview_describes_the_run() {
     let shown = &Shown::new(VIOLATION);
-    let (run, check) = (shown.client.json("api/run"), shown.client.json("api/check"));
+    let run = shown.client.json("api/run");
+    let check = shown.client.json("api/check");
     assert_eq!((&run["generation"], &run["running"], &run["error"]), (&json!(1), &json!(false), &json!(null)));
     assert_eq!(run["title"], shown.path().to_str().unwrap());
     assert_eq!(run["perfetto"], json!({"url": "https://ui.perfetto.dev", "local": false}));
@@ -96,7 +97,8 @@ fn the_overview_describes_the_run() {
 #[test]
 fn lifetimes_are_sent_as_columns_with_their_findings() {
     let Shown { client, .. } = &Shown::new(VIOLATION);
-    let (lives, check) = (client.json("api/lives"), client.json("api/check"));
+    let lives = client.json("api/lives");
+    let check = client.json("api/check");
     let columns = &lives["columns"];
     assert_eq!((&lives["total"], &columns["lane"], &columns["process"]), (&json!(2), &json!([0, 1]), &json!([0, 1])));
     assert_eq!(columns["export"][0], columns["export"][1]);
@@ -125,7 +127,8 @@ fn lifetimes_have_their_memory_and_are_also_sent_packed() {
     let columns = client.json("api/lives")["columns"].clone();
     let call = |function: &str| client.json(&format!("api/calls?function={function}"))["rows"][0].clone();
     // From the begin of the allocation to the return of the free.
-    let (allocation, free) = (call("urUSMDeviceAlloc"), call("urUSMFree"));
+    let allocation = call("urUSMDeviceAlloc");
+    let free = call("urUSMFree");
     let returned = free["from_ns"].as_u64().unwrap() + free["took_ns"].as_u64().unwrap();
     assert_eq!(columns["allocated_ns"], json!([allocation["from_ns"], null]));
     assert_eq!(columns["freed_ns"], json!([returned, null]));

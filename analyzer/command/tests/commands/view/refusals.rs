@@ -98,7 +98,8 @@ fn proxy_requests_are_refused() {
 #[test]
 fn foreign_host_names_are_refused() {
     let Shown { client, .. } = &Shown::new(VIOLATION);
-    let (path, port) = (format!("/{}/", client.token), client.address.port());
+    let path = format!("/{}/", client.token);
+    let port = client.address.port();
     let hosts = |hosts: &[String]| {
         let hosts: String = hosts.iter().flat_map(|host| ["Host: ", host.as_str(), "\r\n"]).collect();
         client.raw(&format!("GET {path} HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n"))
@@ -293,7 +294,8 @@ fn the_copy_of_perfetto_is_another_origin_and_reads_only_the_timeline() {
     let copy = Client::at(url);
     assert_ne!(copy.token, client.token);
     let by_name = |client: &Client, name: &str, path: &str| {
-        let (token, port) = (&client.token, client.address.port());
+        let token = &client.token;
+        let port = client.address.port();
         client.raw(&format!("GET /{token}/{path} HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: close\r\n\r\n"))
     };
     let page = by_name(&copy, "localhost", "");

@@ -158,7 +158,8 @@ fn parts(text: &str) -> Result<(Pattern, What), String> {
 
 /// Parses `here=A <- B && there=none`.
 fn sides(text: &str) -> Result<What, String> {
-    let (mut here, mut there) = (None, None);
+    let mut here = None;
+    let mut there = None;
     for part in text.split(AND).map(str::trim) {
         let frames = |text: &str| match text {
             "none" => Vec::new(),

@@ -10,7 +10,8 @@ fn frame(text: &str) -> Frame {
         let (file, line) = place.split_once(':').unwrap();
         let offset = format!("0x{line}0");
         let line = line.parse().ok();
-        let (function, file) = (Some(function.to_owned()), Some(format!("/home/me/{file}")));
+        let function = Some(function.to_owned());
+        let file = Some(format!("/home/me/{file}"));
         return Frame { module, offset, function, file, line, ..Frame::default() };
     }
     match text.split_once('@') {
@@ -49,10 +50,8 @@ fn frees(stacks: &[&str]) -> Vec<Made> {
 
 #[test]
 fn the_place_is_where_the_callers_of_one_function_differ() {
-    let (one, two) = (
-        "Gpu::free gpu.cpp:3 < release gpu.cpp:9 < step app.cpp:20 < main app.cpp:50",
-        "Gpu::free gpu.cpp:3 < release gpu.cpp:9 < step app.cpp:30 < main app.cpp:50",
-    );
+    let one = "Gpu::free gpu.cpp:3 < release gpu.cpp:9 < step app.cpp:20 < main app.cpp:50";
+    let two = "Gpu::free gpu.cpp:3 < release gpu.cpp:9 < step app.cpp:30 < main app.cpp:50";
     let run = [frees(&[one, two])];
     assert_eq!(place(&run, one), "step, app.cpp:20");
     assert_eq!(place(&run, two), "step, app.cpp:30");
@@ -72,26 +71,29 @@ fn one_caller_shows_nothing() {
 
 #[test]
 fn processes_that_each_have_one_caller_show_nothing() {
-    let (parent, child) = ("play app.cpp:7 < main app.cpp:50", "play app.cpp:7 < main app.cpp:52");
+    let parent = "play app.cpp:7 < main app.cpp:50";
+    let child = "play app.cpp:7 < main app.cpp:52";
     let run = [frees(&[parent]), frees(&[child])];
     assert_eq!((place(&run, parent), place(&run, child)), ("play, app.cpp:7".into(), "play, app.cpp:7".into()));
 }
 
 #[test]
 fn a_function_that_begins_and_ends_objects_is_no_dispatcher() {
-    let (warm, hot) = ("step app.cpp:20 < main app.cpp:50", "step app.cpp:20 < main app.cpp:55");
+    let warm = "step app.cpp:20 < main app.cpp:50";
+    let hot = "step app.cpp:20 < main app.cpp:55";
     let mut run = frees(&[warm, hot]);
     assert_eq!(place(&[frees(&[warm, hot])], hot), "main, app.cpp:55");
     run.push(made(ALLOCATE, "step app.cpp:10 < main app.cpp:50"));
     assert_eq!(place(&[run], hot), "step, app.cpp:20");
     // Nothing differs below it.
-    let (warm, hot) =
-        ("f app.cpp:3 < step app.cpp:20 < main app.cpp:50", "f app.cpp:3 < step app.cpp:20 < main app.cpp:55");
+    let warm = "f app.cpp:3 < step app.cpp:20 < main app.cpp:50";
+    let hot = "f app.cpp:3 < step app.cpp:20 < main app.cpp:55";
     let mut run = frees(&[warm, hot]);
     run.push(made(ALLOCATE, "step app.cpp:10 < main app.cpp:50"));
     assert_eq!(place(&[run], hot), "f, app.cpp:3");
     // What only ends objects, or only begins with them, may be one.
-    let (one, two) = ("release gpu.cpp:9 < main app.cpp:50", "release gpu.cpp:9 < main app.cpp:55");
+    let one = "release gpu.cpp:9 < main app.cpp:50";
+    let two = "release gpu.cpp:9 < main app.cpp:55";
     let mut run = frees(&[one, two]);
     run.push(made(PUT, "release gpu.cpp:8 < main app.cpp:50"));
     assert_eq!(place(&[run], two), "main, app.cpp:55");
@@ -100,7 +102,8 @@ fn a_function_that_begins_and_ends_objects_is_no_dispatcher() {
 #[test]
 fn nearly_all_callers_are_enough() {
     let through = |line: u32| format!("Gpu::free gpu.cpp:3 < step app.cpp:{line} < main app.cpp:50");
-    let (texts, around) = ([through(10), through(20), through(30)], "leave app.cpp:60 < main app.cpp:51");
+    let texts = [through(10), through(20), through(30)];
+    let around = "leave app.cpp:60 < main app.cpp:51";
     let mut run = frees(&[&texts[0], &texts[1], around]);
     assert_eq!(place(&[run], &texts[1]), "Gpu::free, gpu.cpp:3");
     run = frees(&[&texts[0], &texts[1], &texts[2], around]);
@@ -130,21 +133,25 @@ fn a_function_that_calls_what_it_is_told_is_one_for_all_functions() {
         "Device.alloc, gpu.py:18"
     );
     // Statements on one line have one caller.
-    let (free, put) = (made(FREE, "drop app.py:9 < main app.py:20"), made(PUT, "drop app.py:9 < main app.py:20"));
+    let free = made(FREE, "drop app.py:9 < main app.py:20");
+    let put = made(PUT, "drop app.py:9 < main app.py:20");
     assert_eq!(place(&[vec![free, put]], "drop app.py:9 < main app.py:20"), "drop, app.py:9");
 }
 
 #[test]
 fn functions_without_lines_and_addresses_without_names_are_compared_too() {
-    let (one, two) = ("Gpu::free@0x10 < step@0x20 < main@0x50", "Gpu::free@0x10 < step@0x30 < main@0x50");
+    let one = "Gpu::free@0x10 < step@0x20 < main@0x50";
+    let two = "Gpu::free@0x10 < step@0x30 < main@0x50";
     assert_eq!(place(&[frees(&[one, two])], two), "step");
-    let (one, two) = ("0x10 < 0x20 < 0x50", "0x10 < 0x30 < 0x50");
+    let one = "0x10 < 0x20 < 0x50";
+    let two = "0x10 < 0x30 < 0x50";
     assert_eq!(place(&[frees(&[one, two])], two), "0x30 in app");
 }
 
 #[test]
 fn helpers_stand_beside_each_other_in_a_header() {
-    let (one, two) = ("Gpu::free gpu.hpp:3 < step app.cpp:20", "Gpu::free gpu.hpp:3 < step app.cpp:30");
+    let one = "Gpu::free gpu.hpp:3 < step app.cpp:20";
+    let two = "Gpu::free gpu.hpp:3 < step app.cpp:30";
     let open = "Gpu::open gpu.hpp:9 < Gpu::map gpu.hpp:12 < step app.cpp:10";
     let mut run = frees(&[one, two]);
     run.push(made(OPEN, open));
@@ -155,7 +162,8 @@ fn helpers_stand_beside_each_other_in_a_header() {
 
 #[test]
 fn a_function_that_calls_itself_is_a_place() {
-    let (one, two) = ("visit app.cpp:3 < visit app.cpp:4 < main app.cpp:9", "visit app.cpp:3 < main app.cpp:9");
+    let one = "visit app.cpp:3 < visit app.cpp:4 < main app.cpp:9";
+    let two = "visit app.cpp:3 < main app.cpp:9";
     assert_eq!(place(&[frees(&[one, two])], one), "visit, app.cpp:3");
 }
 

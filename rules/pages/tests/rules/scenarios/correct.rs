@@ -106,12 +106,16 @@ impl History {
     }
 
     fn step(&mut self, what: usize, which: usize, who: usize) {
-        let (process, thread, physical) = (who % PROCESSES, who / PROCESSES % 3, who.is_multiple_of(2));
+        let process = who % PROCESSES;
+        let thread = who / PROCESSES % 3;
+        let physical = who.is_multiple_of(2);
         match what {
             0 => {
                 self.lives += 1;
                 let memory = self.name(if physical { "o" } else { "a" }, process);
-                let (data, opened, addresses) = (String::new(), String::new(), String::new());
+                let data = String::new();
+                let opened = String::new();
+                let addresses = String::new();
                 let life = self.lives;
                 let made =
                     Call { process, thread, what: Make, physical, life, handle: 0, memory, data, opened, addresses };

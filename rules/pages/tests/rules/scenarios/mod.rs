@@ -77,7 +77,8 @@ pub(crate) fn every_fault_occurs<History>(
     is_possible: impl Fn(&mut History, usize) -> bool,
 ) {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut all, mut counts) = (0, vec![0; faults]);
+    let mut all = 0;
+    let mut counts = vec![0; faults];
     for _ in 0..histories {
         let choices = choices().new_tree(&mut runner).unwrap().current();
         all += lines(&of(choices.clone()));

@@ -117,15 +117,19 @@ impl History {
     }
 
     fn step(&mut self) {
-        let (process, thread) = (self.choose(PROCESSES), self.choose(THREADS));
+        let process = self.choose(PROCESSES);
+        let thread = self.choose(THREADS);
         if let Some((success, then)) = self.under_way.remove(&(process, thread)) {
             self.add_line(process, thread, if success { "returns" } else { "fails" }, What::Other);
             self.settle(success, then);
             return;
         }
-        let (what, which, how) = (self.choose(6), self.choose(8), self.choose(6));
+        let what = self.choose(6);
+        let which = self.choose(8);
+        let how = self.choose(6);
         // 0 and 1: the call overlaps others; 1 and 2: it is refused.
-        let (slow, success) = (how < 2, how == 0 || how > 2);
+        let slow = how < 2;
+        let success = how == 0 || how > 2;
         let mine = |of: usize| of == process;
         match what {
             0 => {
@@ -137,7 +141,8 @@ impl History {
             1 => {
                 let Some(index) = pick(&self.memory, which, |memory| mine(memory.process)) else { return };
                 self.memory[index].busy += 1;
-                let (generation, from) = (self.memory[index].generation, self.memory[index].name.clone());
+                let generation = self.memory[index].generation;
+                let from = self.memory[index].name.clone();
                 let offset = [0, 0, 64][which % 3];
                 let got = HandleData { name: self.name("h", process), generation, offset, process, busy: 0 };
                 let text = format!("get {from} + {offset} -> {}", got.name).replace("+ 0 ", "");
@@ -241,7 +246,8 @@ impl History {
             // defined.
             if success { memory.handles -= 1 } else { memory.busy += 1 }
         }
-        let (process, text) = (got.process, format!("put {}", got.name));
+        let process = got.process;
+        let text = format!("put {}", got.name);
         if success {
             self.names.remove(&got.name);
         }
@@ -278,7 +284,9 @@ impl History {
 
     fn free(&mut self, index: usize, thread: usize, slow: bool, success: bool) {
         let memory = &mut self.memory[index];
-        let (process, generation, text) = (memory.process, memory.generation, format!("free {}", memory.name));
+        let process = memory.process;
+        let generation = memory.generation;
+        let text = format!("free {}", memory.name);
         if success {
             let memory = self.memory.remove(index);
             self.names.remove(&memory.name);

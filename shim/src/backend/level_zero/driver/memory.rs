@@ -35,7 +35,9 @@ impl Driver {
 
     /// The allocation that `pointer` lies in; an error if it lies in none. The driver only looks the address up.
     pub(crate) fn block(&self, context: ZeHandle, pointer: usize) -> Result<Block, ResultCode> {
-        let (mut base, mut size, mut device) = (null_mut(), 0, ZeHandle::NULL);
+        let mut base = null_mut();
+        let mut size = 0;
+        let mut device = ZeHandle::NULL;
         let pointer = std::ptr::with_exposed_provenance(pointer);
         // SAFETY: the out-parameters are live variables, and any address may be asked for.
         unsafe { self.address_range(context, pointer, &raw mut base, &raw mut size) }?;

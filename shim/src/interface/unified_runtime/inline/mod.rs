@@ -156,7 +156,8 @@ fn from_tables(module: &Module, described: &records::Module) {
         end.store(described.end.0 as usize, Ordering::Release);
         begin.store(described.start.0 as usize, Ordering::Release);
     }
-    let (mut functions, mut ipc) = (Functions::new(), 0);
+    let mut functions = Functions::new();
+    let mut ipc = 0;
     for table in Table::ALL.iter().copied().filter(|table| table.interface() == &UNIFIED_RUNTIME) {
         let getter = CString::new(table.getter()).ok().and_then(|getter| module.address_of(&getter));
         let Some(getter) = getter else { continue };
@@ -181,7 +182,9 @@ fn from_tables(module: &Module, described: &records::Module) {
 fn change(via: usize, module: &Module, namespace: &str, functions: &Functions, ipc: usize) {
     let gum = Gum::obtain();
     let mut interceptor = Interceptor::obtain(&gum);
-    let (mut changed, mut short, mut same) = (Vec::new(), Vec::new(), Vec::new());
+    let mut changed = Vec::new();
+    let mut short = Vec::new();
+    let mut same = Vec::new();
     interceptor.begin_transaction();
     for (function, address) in functions {
         let Some(ours) = calls::hook(*function, via).map(NativePointer) else { continue };

@@ -74,9 +74,12 @@ pub fn append_call(words: &[u64], call: u64, short: Option<Short>) -> Appended {
     let lane = Lane::own();
     let [first, time, arguments @ ..] = words else { return Appended::Never };
     loop {
-        let (next, turn) = (lane.next.get(), lane.turn.get());
-        let (mut stored, mut new_base) = (words, None);
-        let (all, mut some) = ([write::repetition(*first), *time], CallWords::empty());
+        let next = lane.next.get();
+        let turn = lane.turn.get();
+        let mut stored = words;
+        let mut new_base = None;
+        let all = [write::repetition(*first), *time];
+        let mut some = CallWords::empty();
         if let Some(Short { before, kind }) = short {
             if before == 0 || before != lane.before(next) {
                 return Appended::Unfit;
@@ -164,7 +167,8 @@ pub fn append(words: &[u64]) -> Appended {
 /// Appends several encoded records to an unwritten chunk.
 pub(super) fn append_all(words: &[u64]) {
     let lane = Lane::own();
-    let (outer, next) = (lane.writes.get(), lane.next.get());
+    let outer = lane.writes.get();
+    let next = lane.next.get();
     if let Claim::Room(place) = lane.claim(next, next.wrapping_add(words.len() * WORD)) {
         for (at, word) in words.iter().enumerate() {
             // SAFETY: as in `append_at`.

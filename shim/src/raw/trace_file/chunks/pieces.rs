@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn a_piece_is_unmapped_when_all_of_it_is_full() {
-        let (mut pieces, mut unmapped) = (Pieces::default(), Vec::new());
+        let mut pieces = Pieces::default();
+        let mut unmapped = Vec::new();
         pieces.add(4 * CHUNK..68 * CHUNK, |addresses| unmapped.push(addresses));
         pieces.add(100 * CHUNK..104 * CHUNK, |addresses| unmapped.push(addresses));
         // The threads do not fill their chunks in the order in which they got them.
@@ -83,7 +84,8 @@ mod tests {
 
     #[test]
     fn a_slow_thread_keeps_no_more_than_its_chunk() {
-        let (mut pieces, mut unmapped) = (Pieces::default(), Vec::new());
+        let mut pieces = Pieces::default();
+        let mut unmapped = Vec::new();
         for piece in 0..=PIECE_LIMIT {
             assert_eq!(chunks(&unmapped), []);
             let first = 10 * piece;

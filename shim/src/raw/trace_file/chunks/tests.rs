@@ -8,11 +8,14 @@ use super::*;
 fn contents(path: &Path) -> Vec<(u32, Vec<Item>)> {
     let bytes = std::fs::read(path).unwrap();
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-    let (mut strings, mut before) = (Strings::default(), Before::default());
+    let mut strings = Strings::default();
+    let mut before = Before::default();
     words
         .chunks(CHUNK)
         .map(|chunk| {
-            let (mut lane, mut items, mut at) = (u32::MAX, Vec::new(), 0);
+            let mut lane = u32::MAX;
+            let mut items = Vec::new();
+            let mut at = 0;
             while at < chunk.len() {
                 let (item, count) = next(chunk, at, 0, &mut strings, &mut before);
                 match item {
