@@ -45,7 +45,7 @@ const ROWS: &[Row] = &[
     row("analyzer/command/src", "top", &["commands"]),
     row("analyzer/command/src", "view", &["arguments", "commands", "doctor", "output", "run", "top", "window"]),
     // A backend knows no entry point, and nothing of what stands in front of it.
-    row("shim/src", "backend", &["entry", "interface", "call", "chain", "layer", "stacks", "event_filter", "devices"]),
+    row("shim/src", "backend", &["entry", "interface", "call", "chain", "layer", "stacks", "devices"]),
     row("shim/src", "backend/adapter", &["backend::level_zero", "knobs"]),
     // An interface knows no other one.
     row("shim/src", "interface/unified_runtime", &["interface::level_zero", "interface::cuda", "interface::driver"]),
@@ -61,20 +61,20 @@ const ROWS: &[Row] = &[
     row(
         "shim/src",
         "layer/trace",
-        &["layer::validate", "chain", "call", "entry", "interface", "backend", "event_filter"],
+        &["layer::validate", "chain", "call", "entry", "interface", "backend", "sharing"],
     ),
     row(
         "shim/src",
         "layer/validate",
-        &["layer::trace", "chain", "call", "entry", "interface", "backend", "event_filter"],
+        &["layer::trace", "chain", "call", "entry", "interface", "backend", "sharing"],
     ),
     row(
         "shim/src",
         "layer/mod.rs",
-        &["chain", "call", "entry", "interface", "backend", "event_filter", "stacks", "knobs", "raw"],
+        &["chain", "call", "entry", "interface", "backend", "sharing", "stacks", "knobs", "raw"],
     ),
     // The chain knows layers; the path of a call knows the chain, and gets the real function.
-    row("shim/src", "chain.rs", &["call", "entry", "interface", "backend", "event_filter"]),
+    row("shim/src", "chain.rs", &["call", "entry", "interface", "backend", "sharing"]),
     row("shim/src", "call.rs", &["layer", "entry", "interface", "backend"]),
     // Nothing carries out what is only observed.
     row("shim/src", "interface/unified_runtime/observed.rs", &["layer", "entry", "backend", "devices"]),
@@ -82,12 +82,12 @@ const ROWS: &[Row] = &[
     row(
         "shim/src",
         "raw",
-        &["backend", "call", "chain", "entry", "interface", "event_filter", "knobs", "layer", "stacks"],
+        &["backend", "call", "chain", "entry", "interface", "sharing", "knobs", "layer", "stacks"],
     ),
-    row("shim/src", "knobs.rs", &["backend", "call", "chain", "entry", "interface", "event_filter", "layer", "stacks"]),
-    row("shim/src", "stacks.rs", &["backend", "call", "chain", "entry", "interface", "event_filter", "layer"]),
-    row("shim/src", "devices.rs", &["call", "entry", "interface", "event_filter", "layer", "stacks"]),
-    row("shim/src", "event_filter.rs", &["backend", "call", "chain", "entry", "interface", "layer", "stacks"]),
+    row("shim/src", "knobs.rs", &["backend", "call", "chain", "entry", "interface", "sharing", "layer", "stacks"]),
+    row("shim/src", "stacks.rs", &["backend", "call", "chain", "entry", "interface", "sharing", "layer"]),
+    row("shim/src", "devices.rs", &["call", "entry", "interface", "sharing", "layer", "stacks"]),
+    row("shim/src", "sharing", &["backend", "call", "devices", "entry", "interface"]),
 ];
 
 /// The modules of the tracker, from the bottom up. Each mentions only those of the lines above its own.
