@@ -58,16 +58,8 @@ const ROWS: &[Row] = &[
         &["interface::unified_runtime", "interface::level_zero", "interface::cuda"],
     ),
     // A layer knows no other layer and not the chain that it is a part of.
-    row(
-        "shim/src",
-        "layer/trace",
-        &["layer::validate", "chain", "call", "entry", "interface", "backend", "sharing"],
-    ),
-    row(
-        "shim/src",
-        "layer/validate",
-        &["layer::trace", "chain", "call", "entry", "interface", "backend", "sharing"],
-    ),
+    row("shim/src", "layer/trace", &["layer::validate", "chain", "call", "entry", "interface", "backend", "sharing"]),
+    row("shim/src", "layer/validate", &["layer::trace", "chain", "call", "entry", "interface", "backend", "sharing"]),
     row(
         "shim/src",
         "layer/mod.rs",
@@ -79,11 +71,7 @@ const ROWS: &[Row] = &[
     // Nothing carries out what is only observed.
     row("shim/src", "interface/unified_runtime/observed.rs", &["layer", "entry", "backend", "devices"]),
     // What everything rests on knows nothing above it.
-    row(
-        "shim/src",
-        "raw",
-        &["backend", "call", "chain", "entry", "interface", "sharing", "knobs", "layer", "stacks"],
-    ),
+    row("shim/src", "raw", &["backend", "call", "chain", "entry", "interface", "sharing", "knobs", "layer", "stacks"]),
     row("shim/src", "knobs.rs", &["backend", "call", "chain", "entry", "interface", "sharing", "layer", "stacks"]),
     row("shim/src", "stacks.rs", &["backend", "call", "chain", "entry", "interface", "sharing", "layer"]),
     row("shim/src", "devices.rs", &["call", "entry", "interface", "sharing", "layer", "stacks"]),
