@@ -1,5 +1,7 @@
 //! Runs the check of the fuzz target of handle data on every kept input, without the fuzzer.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 #[path = "../../fuzz/checks/handle_data.rs"]
 mod handle_data;
 

@@ -146,9 +146,7 @@ pub(crate) fn run(
                 };
                 let has_gpu = &|| arguments.device != Device::Native || has_gpu();
                 let observed = &observation;
-                let program = &program;
-                let end = &end;
-                let finished = Finished { traces, observed, program, end, unseen, has_gpu };
+                let finished = Finished { traces, observed, program: &program, end: &end, unseen, has_gpu };
                 let given = verdict::give(verdict, reporting, finished);
                 code = if code == 0 { given.code } else { code };
                 (given.merged, given.happened)

@@ -183,10 +183,8 @@ mod tests {
         let mut words = place.split(' ');
         let (file, line) = words.next().unwrap().split_once(':').unwrap();
         let mut number = || words.next().map(|word| word.parse().unwrap());
-        let within = number();
+        let within = number().map(u64::from);
         let rest = number();
-        let within = within.map(u64::from);
-        let rest = rest;
         let frame = Frame { within, rest, ..Frame::of(function, file, line.parse().unwrap()) };
         if file.rsplit('.').next() == Some("py") {
             Frame { module: file.into(), ..frame }
