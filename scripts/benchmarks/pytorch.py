@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What recording adds to the launches and copies of PyTorch in a process that shares memory. It needs PyTorch and a GPU.
 
-Two pairs of processes run at the same time, one without urscope and one under `urscope run`. They take turns on one processor, so that a slow
-minute affects both. In each pair, one process sends a tensor by torch.multiprocessing, and the other works on it. A sample is the mean time of
-100 calls, without the wait behind them.
+Three pairs of processes run at the same time, two without urscope and one under `urscope run`. They take turns on one processor, so that a slow
+minute affects all. In each pair, one process sends a tensor by torch.multiprocessing, and the other works on it. A sample is the mean time of 100
+calls, without the wait behind them. Processes of one program differ by some percent, so this is done several times with new ones: the figures are
+medians of them, and the two pairs without urscope show how far those differ.
 """
 
 import argparse
@@ -84,29 +85,41 @@ class Side:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--urscope", default="target/release/urscope", help="the command (default: %(default)s)")
-    parser.add_argument("--turns", type=int, default=150, help="turns of 2,000 calls (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=40, help="turns of 2,000 calls (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=9, help="how often the processes are started (default: %(default)s)")
     parser.add_argument("--pair", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.pair:
         return pair()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    rounds = [measured(arguments) for _ in range(arguments.rounds)]
+    for kind in KINDS:
+        for name, of in (("first percentile", lambda all: sorted(all)[len(all) // 100]), ("median", statistics.median)):
+            figures = [[of(samples[kind]) for samples in sides] for sides, _ in rounds]
+            bare = statistics.median(first for first, _, _ in figures)
+            added = [f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})" for ratios in (
+                [traced / first for first, _, traced in figures],
+                [second / first for first, second, _ in figures],
+            )]
+            print(f"{kind}, {name}: {bare:.0f} ns; traced {added[0]} times as long; another one without urscope {added[1]}")
+    # The calls on the tensor that nobody has received are not recorded.
+    size = statistics.median(size for _, size in rounds)
+    print(f"{size / (2 * 2000 * arguments.turns):.1f} bytes of the traces for each call on a received tensor")
+
+
+def measured(arguments):
+    """The samples of the three pairs, each by kind, and the size of the traces in bytes."""
     traces = tempfile.mkdtemp(prefix="urscope-bench-")
-    sides = [Side([]), Side([arguments.urscope, "run", "--no-check", "--dir", traces, "--"])]
+    sides = [Side([]), Side([]), Side([arguments.urscope, "run", "--no-check", "--dir", traces, "--"])]
     for turn in range(arguments.turns):
         for kind in KINDS:
             for side in sides if turn % 2 else sides[::-1]:
                 side.take_turn(kind, 2000 // CALLS)
     for side in sides:
         side.end()
-    for kind in KINDS:
-        figures = [sorted(side.samples[kind]) for side in sides]
-        for name, of in (("first percentile", lambda all: all[len(all) // 100]), ("median", statistics.median)):
-            bare, traced = (of(all) for all in figures)
-            print(f"{kind}, {name}: {bare:.0f} ns bare, {traced:.0f} ns traced, {traced / bare:.3f} times as long")
     size = sum(os.path.getsize(os.path.join(traces, name)) for name in os.listdir(traces))
-    # The calls on the tensor that nobody has received are not recorded.
-    print(f"{size / (2 * 2000 * arguments.turns):.1f} bytes of the traces for each call on a received tensor")
     shutil.rmtree(traces)
+    return [side.samples for side in sides], size
 
 
 if __name__ == "__main__":

@@ -188,9 +188,9 @@ impl Tracker {
             // A command behind those in front of it that has been read may be a flag.
             let mut is_told = false;
             for unknown in unknown.iter_mut().rev() {
-                let mut pairs =
-                    unknown.parts.iter().flat_map(|first| new.parts.iter().map(move |second| (first, second)));
-                let conflict = pairs.find_map(|(first, second)| Some((first, second, first.conflict(second)?)));
+                let pairs =
+                    || unknown.parts.iter().flat_map(|first| new.parts.iter().map(move |second| (first, second)));
+                let conflict = pairs().find_map(|(first, second)| Some((first, second, first.conflict(second)?)));
                 is_told |= unknown.read_by.contains(&at.process);
                 let Some((first, second, bytes)) = conflict else { continue };
                 if unknown.place.time <= used {
@@ -200,10 +200,8 @@ impl Tracker {
                     unknown.read_by.push(at.process);
                 }
                 if new.is_kernel || unknown.is_kernel {
-                    let mut all =
-                        unknown.parts.iter().flat_map(|first| new.parts.iter().map(move |second| (first, second)));
                     let is_at_pointer =
-                        all.any(|(first, second)| first.conflict(second).is_some() && first.is_at_pointer(second));
+                        pairs().any(|(first, second)| first.conflict(second).is_some() && first.is_at_pointer(second));
                     let of = if is_at_pointer { &mut not_judged.at_pointers } else { &mut not_judged.behind_pointers };
                     of.add(KernelPairs { count: 1, first: Some([unknown.place, at]) });
                 } else if new.is_only_counted
