@@ -28,7 +28,7 @@ const FLAGS = [
 /** Starts Chromium with a temporary profile. */
 export async function launch() {
   const { chromium } = require('playwright-core');
-  return chromium.launch({
+  const options = {
     executablePath: path.join(CHROMIUM, 'chromium'),
     args: FLAGS,
     env: {
@@ -38,7 +38,9 @@ export async function launch() {
       XDG_CACHE_HOME: path.join(CHROMIUM, '../cache'),
       HOME: os.tmpdir(),
     },
-  });
+  };
+  // Chromium may crash while it starts, before it has opened any page.
+  return chromium.launch(options).catch(() => chromium.launch(options));
 }
 
 /** The source of axe, to inject into a page. */
