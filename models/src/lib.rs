@@ -8,6 +8,29 @@
 
 #![allow(dead_code, reason = "the models use a part of the files")]
 
+/// The variables of a thread, by a macro that declares those of a thread.
+macro_rules! variables {
+    ($($thread_local:tt)*) => {
+        /// The variables of a thread.
+        pub mod variables {
+            pub(crate) use crate::variables::places;
+            use crate::variables::{Known, find};
+
+            $($thread_local)*! {
+                static KNOWN: Known = Known::default();
+            }
+
+            pub(crate) unsafe trait Variable: Sized + 'static {
+                const PLACE: std::ops::Range<usize>;
+
+                fn own() -> &'static Self {
+                    KNOWN.with(find)
+                }
+            }
+        }
+    };
+}
+
 /// Every order of threads.
 pub mod threads {
     pub use processes::fork_reset;
@@ -31,23 +54,7 @@ pub mod threads {
 
         pub use crate::recent_data;
 
-        /// The variables of a thread.
-        pub mod variables {
-            pub(crate) use crate::variables::places;
-            use crate::variables::{Known, find};
-
-            loom::thread_local! {
-                static KNOWN: Known = Known::default();
-            }
-
-            pub(crate) unsafe trait Variable: Sized + 'static {
-                const PLACE: std::ops::Range<usize>;
-
-                fn own() -> &'static Self {
-                    KNOWN.with(find)
-                }
-            }
-        }
+        variables!(loom::thread_local);
     }
 }
 
@@ -88,23 +95,7 @@ pub mod handlers {
 
         pub use crate::recent_data;
 
-        /// The variables of the one thread.
-        pub mod variables {
-            pub(crate) use crate::variables::places;
-            use crate::variables::{Known, find};
-
-            thread_local! {
-                static KNOWN: Known = Known::default();
-            }
-
-            pub(crate) unsafe trait Variable: Sized + 'static {
-                const PLACE: std::ops::Range<usize>;
-
-                fn own() -> &'static Self {
-                    KNOWN.with(find)
-                }
-            }
-        }
+        variables!(thread_local);
     }
 }
 

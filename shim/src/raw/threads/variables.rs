@@ -20,14 +20,21 @@ pub(crate) unsafe trait Variable: Sized + 'static {
     /// That of this thread.
     #[inline]
     fn own() -> &'static Self {
-        const { assert!(size_of::<Self>() <= Self::PLACE.end - Self::PLACE.start && align_of::<Self>() <= 8) }
+        const {
+            let Range { start, end } = Self::PLACE;
+            assert!(size_of::<Self>() <= end - start && end <= SIZE, "it fits into its place");
+            assert!(align_of::<Self>() <= 8 && start % 8 == 0, "it is aligned");
+        }
         // SAFETY: the storage of this thread, aligned, large enough and of this type only. It lives as long as the
         // thread, and no reference to it can reach another thread.
         unsafe { &*address().add(Self::PLACE.start).cast() }
     }
 }
 
-/// The places of the variables, in bytes from the first one on.
+/// The size of all variables in bytes, as declared below.
+const SIZE: usize = 272;
+
+/// The places of the variables, none of which overlap, in bytes from the first one on.
 pub(crate) mod places {
     use std::ops::Range;
 
@@ -44,11 +51,12 @@ global_asm!(
     ".hidden urscope_variables",
     ".globl urscope_variables",
     ".type urscope_variables, @object",
-    ".size urscope_variables, 272",
+    ".size urscope_variables, {size}",
     ".p2align 3",
     "urscope_variables:",
-    ".zero 272",
+    ".zero {size}",
     ".popsection",
+    size = const SIZE,
 );
 
 /// Instructions of a naked function: store the return address and its place. They change r10 and r11.
