@@ -73,7 +73,7 @@ pub struct Synchronization {
     pub kind: SyncKind,
     /// The queue.
     pub queue: Option<u64>,
-    /// The event.
+    /// The event; of [`SyncKind::Executes`], the command list.
     pub event: Option<u64>,
 }
 
@@ -96,13 +96,22 @@ pub enum SyncKind {
     InOrder,
     /// The queue is new and may execute its commands in any order.
     OutOfOrder,
+    /// The queue is a new command list: what is added to it is enqueued each time when it is executed.
+    List,
+    /// The queue executes the command list that is named in the place of an event.
+    Executes,
+    /// The process begins to share memory, and its commands are recorded. What command lists contain by then is not
+    /// known.
+    Shares,
+    /// The event is not signalled any more, or the command list is empty.
+    Resets,
     /// From now on not all commands are recorded, and no other synchronization: the trace has reached its limit.
     Limit,
 }
 
 impl SyncKind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Completed,
         Self::MayBeCompleted,
         Self::Signals,
@@ -110,6 +119,10 @@ impl SyncKind {
         Self::NotFollowed,
         Self::InOrder,
         Self::OutOfOrder,
+        Self::List,
+        Self::Executes,
+        Self::Shares,
+        Self::Resets,
         Self::Limit,
     ];
 
@@ -123,6 +136,10 @@ impl SyncKind {
             Self::NotFollowed => "not followed",
             Self::InOrder => "in order",
             Self::OutOfOrder => "out of order",
+            Self::List => "list",
+            Self::Executes => "executes",
+            Self::Shares => "shares",
+            Self::Resets => "resets",
             Self::Limit => "limit",
         }
     }

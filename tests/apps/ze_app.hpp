@@ -29,6 +29,7 @@ struct ze_command_queue_desc_t {
   uint32_t priority;
 };
 struct ze_command_list_desc_t { uint32_t stype; const void *next; uint32_t ordinal; uint32_t flags; };
+struct ze_fence_desc_t { uint32_t stype; const void *next; uint32_t flags; };
 struct ze_module_desc_t {
   uint32_t stype;
   const void *next;
@@ -86,6 +87,12 @@ inline constexpr uint32_t DMA_BUF = 2;
   F(zeCommandListClose, (ze_handle_t)) F(zeCommandListReset, (ze_handle_t))                                                               \
   F(zeCommandQueueCreate, (ze_handle_t, ze_handle_t, const ze_command_queue_desc_t *, ze_handle_t *))                                     \
   F(zeCommandQueueExecuteCommandLists, (ze_handle_t, uint32_t, ze_handle_t *, ze_handle_t))                                               \
+  F(zeEventQueryStatus, (ze_handle_t)) F(zeFenceCreate, (ze_handle_t, const ze_fence_desc_t *, ze_handle_t *))                            \
+  F(zeFenceHostSynchronize, (ze_handle_t, uint64_t)) F(zeCommandListHostSynchronize, (ze_handle_t, uint64_t))                             \
+  F(zeCommandListAppendBarrier, (ze_handle_t, ze_handle_t, uint32_t, ze_handle_t *))                                                      \
+  F(zeCommandListAppendWaitOnEvents, (ze_handle_t, uint32_t, ze_handle_t *)) F(zeCommandListAppendEventReset, (ze_handle_t, ze_handle_t)) \
+  F(zeCommandListAppendMemoryFill,                                                                                                        \
+    (ze_handle_t, void *, const void *, size_t, size_t, ze_handle_t, uint32_t, ze_handle_t *))                                            \
   F(zeCommandQueueSynchronize, (ze_handle_t, uint64_t)) F(zeCommandQueueDestroy, (ze_handle_t)) F(zeCommandListDestroy, (ze_handle_t))
 
 // One context of the first device: its own, unless it is given one.
@@ -130,17 +137,25 @@ public:
   static bool is_newer(const std::string &name) {
     const bool is_put = name.find("PutIpcHandle") != std::string::npos;
     return is_put || name == "zePhysicalMemGetProperties" || name.find("CounterBased") != std::string::npos ||
-           name.find("FileDescriptor") != std::string::npos;
+           name.find("FileDescriptor") != std::string::npos || name == "zeCommandListHostSynchronize";
   }
 
   static void check(uint32_t result, const std::string &what) { require(result == 0, what + " returned " + std::to_string(result)); }
 
-  // An immediate list. Only a synchronous one (mode 1, otherwise 2) waits for its commands.
-  ze_handle_t immediate_list(uint32_t mode = 2) const {
-    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, mode, 0};
+  // An immediate list. Only a synchronous one (mode 1, otherwise 2) waits for its commands, and only with the flag 2 are they in order.
+  ze_handle_t immediate_list(uint32_t mode = 2, uint32_t flags = 0) const {
+    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, flags, mode, 0};
     ze_handle_t list = nullptr;
     check(zeCommandListCreateImmediate(context, device, &desc, &list), "zeCommandListCreateImmediate");
     return list;
+  }
+
+  // Waits for all commands of an immediate list: by an event where the loader is older than the function.
+  void wait_for(ze_handle_t list) const {
+    if (zeCommandListHostSynchronize) return check(zeCommandListHostSynchronize(list, UINT64_MAX), "zeCommandListHostSynchronize");
+    const ze_handle_t done = event(pool(1));
+    check(zeCommandListAppendBarrier(list, done, 0, nullptr), "zeCommandListAppendBarrier");
+    check(zeEventHostSynchronize(done, UINT64_MAX), "zeEventHostSynchronize");
   }
 
   void *allocate(size_t size, const ze_external_memory_t *extension = nullptr) const {
@@ -195,6 +210,25 @@ public:
   void close(void *memory) const { check(zeMemCloseIpcHandle(context, memory), "zeMemCloseIpcHandle"); }
 
   ze_handle_t driver = nullptr, device = nullptr, context;
+};
+
+// A queue and a list that it executes.
+struct ListInQueue {
+  explicit ListInQueue(const Ze &ze) : ze(ze) {
+    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 2, 0};
+    const ze_command_list_desc_t list_desc = {0xf, nullptr, 0, 0};
+    Ze::check(ze.zeCommandQueueCreate(ze.context, ze.device, &desc, &queue), "zeCommandQueueCreate");
+    Ze::check(ze.zeCommandListCreate(ze.context, ze.device, &list_desc, &list), "zeCommandListCreate");
+  }
+  void close() const { Ze::check(ze.zeCommandListClose(list), "zeCommandListClose"); }
+  void reset() const { Ze::check(ze.zeCommandListReset(list), "zeCommandListReset"); }
+  void execute(ze_handle_t fence = nullptr) {
+    Ze::check(ze.zeCommandQueueExecuteCommandLists(queue, 1, &list, fence), "zeCommandQueueExecuteCommandLists");
+  }
+  void wait() const { Ze::check(ze.zeCommandQueueSynchronize(queue, UINT64_MAX), "zeCommandQueueSynchronize"); }
+
+  const Ze &ze;
+  ze_handle_t queue = nullptr, list = nullptr;
 };
 
 // How a copy is given to the device: as one, as a copy of rows, or in a closed list that is executed for the second time.

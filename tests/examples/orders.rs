@@ -20,7 +20,8 @@ fn main() -> ExitCode {
     let number = |at: usize, default| env::args().nth(at).map_or(default, |text| text.parse().expect("not a number"));
     let count = number(1, 50);
     let first = number(2, 1);
-    let interfaces = [Interface::Sycl(Adapter::V1), Interface::Sycl(Adapter::V2), Interface::Cuda];
+    let interfaces =
+        [Interface::Sycl(Adapter::V1), Interface::Sycl(Adapter::V2), Interface::Cuda, Interface::LevelZero];
     let programs = (first..first + count).flat_map(|seed| {
         interfaces.into_iter().flat_map(move |interface| [(seed, interface, false), (seed, interface, true)])
     });

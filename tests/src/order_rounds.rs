@@ -17,6 +17,8 @@ pub enum Interface {
     Sycl(Adapter),
     /// With the CUDA driver, on its stand-in.
     Cuda,
+    /// With Level Zero, on the software device.
+    LevelZero,
 }
 
 const QUEUES: [&str; 3] = ["first", "second", "third"];
@@ -58,6 +60,7 @@ impl Rounds {
         let run = match interface {
             Interface::Sycl(adapter) => TestRun::of("sycl_order_rounds", Release::R2026_2, adapter),
             Interface::Cuda => TestRun::of_cuda("cuda_order_rounds"),
+            Interface::LevelZero => TestRun::of("ze_order_rounds", Release::R2026_2, Adapter::V1),
         };
         let outcome = run.arg(file.path()).run();
         let found = races(&outcome);

@@ -8,12 +8,12 @@
 //! in a run: `ZE_SOFT_DELAY=until-wait` makes them meet, because the device then finishes no command before something
 //! waits for it.
 //!
-//! Of copies and fills of SYCL, of the Unified Runtime and of the CUDA driver, on any device, it also reports two that
-//! nothing orders. One process enqueued its command before the other process knew that its own had completed: it had
-//! not waited for the queue of its command, nor for an event behind it. Then no message, barrier or file can have
-//! ordered them. They are not reported where something else may have. It may be a kernel, a graph or a wait that is not
-//! followed, in front of one of them or behind the first; a shared event that a process used in between; or something
-//! that was copied behind the first one and may be a flag. [races.md](races.md) explains the order between processes.
+//! Of copies and fills, on any device, it also reports two that nothing orders. One process enqueued its command before
+//! the other process knew that its own had completed: it had not waited for the queue of its command, nor for an event
+//! behind it. Then no message, barrier or file can have ordered them. They are not reported where something else may
+//! have. It may be a kernel, a graph or a wait that is not followed, in front of one of them or behind the first; a
+//! shared event that a process used in between; or something that was copied behind the first one and may be a flag.
+//! [races.md](races.md) explains the order between processes.
 //!
 //! Kernels count, too, as a note: they may access what is behind the pointers that they were given, up to the end of
 //! the memory, and may write there unless their SPIR-V says otherwise. Memory that a kernel reaches by other pointers

@@ -38,6 +38,12 @@ impl Tracker {
                     state.event_used = at.time;
                 }
             }
+            Operation::Export(Export { kind: Kind::EventPool, .. })
+            | Operation::Open(Open { makes: Kind::EventPool, .. }) => {
+                if let Some(state) = self.state_mut(who) {
+                    state.shares_event_pools = true;
+                }
+            }
             _ => {}
         }
         if begun.is_ipc() {

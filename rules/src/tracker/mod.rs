@@ -5,10 +5,10 @@
 //! [facts](fact) that follow from it. Memory grows with the number of live objects, not with the length of the run.
 //!
 //! The modules are layers, and each knows those below it only: plain data (`records`, `freeing`, `in_flight`,
-//! `observations`), collections of them (`exports`, `tombstones`, `mapped`, `queues`), calls under way (`pending`), one
-//! process (`process_state`), all of them (`state`), the export that handle data means (`resolving`), what calls change
-//! there (`transitions`, `changes`), commands that nothing orders (`unordered`), and on top the facts and where they
-//! are emitted (`fact`, `entering`, `returning`, `leaving`).
+//! `observations`), collections of them (`exports`, `tombstones`, `mapped`, `queues`, `lists`), calls under way
+//! (`pending`), one process (`process_state`), all of them (`state`), the export that handle data means (`resolving`),
+//! what calls change there (`transitions`, `changes`), commands that nothing orders (`unordered`), and on top the facts
+//! and where they are emitted (`fact`, `entering`, `returning`, `leaving`).
 //!
 //! The tracker knows no rule and no consumer of its facts, and it never judges.
 
@@ -20,6 +20,7 @@ mod fact_kind;
 mod freeing;
 mod in_flight;
 mod leaving;
+mod lists;
 mod mapped;
 mod maps;
 mod observations;

@@ -9,6 +9,7 @@ use urscope_schema::call::Nanos;
 use urscope_schema::handle::{Handle, Kind};
 
 use super::in_flight::Unknown;
+use super::lists::Lists;
 use super::maps::{Map, Set};
 use super::observations::{Altered, DanglingUse, KindMismatch};
 use super::process::{End, Missing, Process};
@@ -107,10 +108,13 @@ pub(crate) struct ProcessState {
     /// Those on shared memory that the host does not know to have completed, in the same order.
     pub(super) unknown: VecDeque<Unknown>,
     pub(super) queues: Queues,
+    pub(super) lists: Lists,
     /// What is in front of a command that writes to memory which may be the host's: the host may look at that.
     pub(super) told_to_host: Front,
     /// When it last used an event that processes share.
     pub(super) event_used: Nanos,
+    /// Whether any of its events may be shared: they are of a pool.
+    pub(super) shares_event_pools: bool,
     /// The descriptors of physical memory that the program is to close, by their numbers: what was returned last under
     /// each. Who closes them is not recorded.
     pub(crate) descriptors: Map<u32, OwnDescriptor>,
@@ -166,8 +170,10 @@ impl ProcessState {
             unknown: VecDeque::new(),
             waited: Nanos(0),
             queues: Queues::default(),
+            lists: Lists::default(),
             told_to_host: Front::default(),
             event_used: Nanos(0),
+            shares_event_pools: false,
             descriptors: Map::default(),
             device_error: None,
             tombstones,

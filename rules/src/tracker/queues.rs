@@ -171,6 +171,11 @@ impl Queues {
         self.any_not_followed || self.by_handle.iter().any(is_behind)
     }
 
+    /// Whether a queue has signalled an event, and it was not reset since.
+    pub(super) fn is_signalled(&self, event: u64) -> bool {
+        self.events.contains_key(&event)
+    }
+
     /// Takes a synchronization into account. Returns what the host knows after it to have completed, or may know.
     pub(super) fn synchronize(&mut self, by: &Synchronization) -> Option<Front> {
         match (by.kind, by.queue, by.event) {
@@ -182,7 +187,12 @@ impl Queues {
                 self.by_handle.entry(queue).or_default().is_out_of_order = by.kind == SyncKind::OutOfOrder;
                 None
             }
-            (SyncKind::InOrder | SyncKind::OutOfOrder, None, _) | (SyncKind::Limit, ..) => None,
+            (SyncKind::Resets, _, Some(event)) => {
+                self.events.remove(&event);
+                None
+            }
+            (SyncKind::InOrder | SyncKind::OutOfOrder, None, _)
+            | (SyncKind::List | SyncKind::Executes | SyncKind::Shares | SyncKind::Resets | SyncKind::Limit, ..) => None,
             (SyncKind::Signals, Some(queue), Some(event)) => {
                 self.signal(queue, event, by.tid);
                 None

@@ -14,6 +14,7 @@ use urscope_schema::operation::Command;
 
 use super::fact::{FactConsumer, What};
 use super::in_flight::{KernelPairs, NotJudged, Part, Since, Unknown, Unordered};
+use super::lists::Added;
 use super::records::{Mapping, Serial};
 use super::{process_state::ProcessState, state::Tracker};
 use crate::place::{Place, ProcessId};
@@ -31,18 +32,20 @@ impl Tracker {
         if self.process(at.process).is_some_and(|process| self.limited.contains(&process.host)) {
             return;
         }
-        if !at.promises(Promise::OrderIsSeen) {
-            self.may_have_looked(at, command);
+        let Some(state) = self.state_mut(at.process) else { return };
+        if state.lists.add(command.queue, Added::Command(at, *command)) {
             return;
         }
-        let Some(state) = self.state_mut(at.process) else { return };
         let queue = command.queue.unwrap_or_default();
         let position = state.queues.enqueue_command(queue, command.is_non_blocking, at.tid);
         let is_for_host =
             !command.is_migration && command.writes.is_none_or(|address| !is_device_memory(state, address));
-        let is_only_counted = state.queues.is_behind_not_followed(position)
+        // Which bytes it accesses is not known.
+        let is_unknown = command.size.is_none() && !command.is_migration;
+        let is_only_counted = is_unknown
+            || state.queues.is_behind_not_followed(position)
             || at.promises(Promise::ContextsHaveQueues) && state.contexts.len() > 1;
-        if command.is_kernel {
+        if command.is_kernel || is_unknown {
             state.queues.not_followed(command.queue, at.tid);
         }
         // The host may look at it. What is longer is no flag: the order of its bytes is not promised.
@@ -81,27 +84,11 @@ impl Tracker {
         state.unknown.push_back(unknown);
     }
 
-    /// A command is enqueued by an interface whose order is not followed: it may be for the host that looks at a flag.
-    fn may_have_looked(&mut self, at: Place, command: &Command) {
-        let Some(state) = self.state(at.process) else { return };
-        let parts = self.parts(state, at, command);
-        for (place, state) in self.states.iter_mut().enumerate().filter(|_| !parts.is_empty()) {
-            for unknown in &mut state.unknown {
-                let is_conflict =
-                    unknown.parts.iter().any(|part| parts.iter().any(|other| part.conflict(other).is_some()));
-                if is_conflict && place == at.process.0 as usize {
-                    unknown.is_only_counted = true;
-                } else if is_conflict && !unknown.read_by.contains(&at.process) {
-                    unknown.read_by.push(at.process);
-                }
-            }
-        }
-    }
-
     /// A command was refused.
     pub(super) fn command_refused(&mut self, place: Place) {
         let is_it = |other: Place| other.process == place.process && other.call == place.call;
         for state in &mut self.states {
+            state.lists.refused(is_it);
             state.unknown.retain(|unknown| !is_it(unknown.place));
             for unknown in &mut state.unknown {
                 unknown.since.retain(|since| !is_it(since.second.place));
@@ -115,9 +102,28 @@ impl Tracker {
             return self.limit_reached(who);
         }
         let Some(state) = self.state_mut(who) else { return };
+        match (by.kind, by.queue) {
+            (SyncKind::List, Some(list)) => return state.lists.list(list),
+            (SyncKind::Shares, _) => return state.lists.forget(),
+            (SyncKind::Executes, _) => return self.execute(who, by, facts),
+            (SyncKind::Resets, Some(list)) => return state.lists.reset(list),
+            (SyncKind::InOrder | SyncKind::OutOfOrder, Some(queue)) => state.lists.queue(queue),
+            (SyncKind::Signals | SyncKind::WaitsFor | SyncKind::NotFollowed, list)
+                if state.lists.add(list, Added::Order(*by)) =>
+            {
+                return;
+            }
+            _ => {}
+        }
         // Another process may have signalled a shared event since this one did.
         let object = by.event.and_then(|value| state.objects.get(&Handle { kind: Kind::Event, value }));
-        let is_shared = object.is_some_and(|event| event.export.is_some() || event.fingerprint.is_some());
+        let is_known = object.is_some_and(|event| event.export.is_some() || event.fingerprint.is_some());
+        let is_shared = is_known || by.event.is_some() && state.shares_event_pools;
+        // A queue or a host may signal it later.
+        if by.kind == SyncKind::WaitsFor && !is_known && by.event.is_none_or(|event| !state.queues.is_signalled(event))
+        {
+            state.queues.not_followed(by.queue, by.tid);
+        }
         if is_shared {
             state.event_used = by.time;
         }
@@ -145,11 +151,29 @@ impl Tracker {
         }
     }
 
+    /// A queue executes a command list: all that was added to it is enqueued now.
+    fn execute(&mut self, who: ProcessId, by: &Synchronization, facts: &mut (impl FactConsumer + ?Sized)) {
+        let Synchronization { tid, time, queue, .. } = *by;
+        let Some(state) = self.state_mut(who) else { return };
+        let Some(contents) = by.event.and_then(|list| state.lists.contents(list)) else {
+            return state.queues.not_followed(queue, tid);
+        };
+        for added in contents {
+            match added {
+                Added::Command(place, command) => {
+                    self.command_begins(Place { time, ..place }, &Command { queue, ..command });
+                }
+                Added::Order(order) => self.synchronization(who, &Synchronization { tid, time, queue, ..order }, facts),
+            }
+        }
+    }
+
     /// Records of a process are lost. It may have waited for all commands.
     pub fn records_lost(&mut self, who: ProcessId, time: Nanos) {
         if let Some(state) = self.state_mut(who) {
             state.waited = time;
             state.queues.forget();
+            state.lists.forget();
             state.unknown.clear();
         }
     }
@@ -231,8 +255,10 @@ impl Tracker {
 
     /// What a command accesses of memory that processes share.
     fn parts(&self, state: &ProcessState, at: Place, command: &Command) -> SmallVec<[Part; 2]> {
-        let size = if command.is_kernel { Some(u64::MAX) } else { command.size };
-        let Some(size) = size.filter(|size| *size > 0 && !command.is_migration) else { return SmallVec::new() };
+        let size = if command.is_kernel { u64::MAX } else { command.size.unwrap_or(u64::MAX) };
+        if size == 0 || command.is_migration {
+            return SmallVec::new();
+        }
         let part = |(address, writes): (Option<u64>, bool)| {
             let (memory, offset, handle) = self.shared_at(state, at, address?)?;
             Some(Part { memory, bytes: [offset, offset.saturating_add(size)], writes, handle })

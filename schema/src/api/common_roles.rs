@@ -278,6 +278,8 @@ roles! {
     PhysicalMem(usize) enter object null Handle in object;
     /// A `ur_event_handle_t`.
     Event(usize) enter object source event null Handle in object;
+    /// An event of a command or of a list, or a fence, which is not recorded.
+    CommandEvent(usize) source event;
     /// The `uint32_t` that counts the objects of a list.
     Count(u32) enter count source count null Count in count;
     /// A `size_t` in bytes that may be zero.

@@ -70,7 +70,7 @@ effects! {
     Submits,
     /// It executes command lists, and waits for them if their queue is synchronous.
     Executes,
-    /// It takes the commands out of a command list.
+    /// It takes the commands out of a command list, or makes an event not signalled.
     Clears,
     /// It makes a queue wait for, or signal, what is not followed, or captures its commands.
     Orders,
@@ -120,7 +120,7 @@ impl Effect {
     /// Whether its calls are of no interest in a process that shares nothing, besides those of commands.
     #[inline(always)]
     pub const fn is_passed_on(self) -> bool {
-        matches!(self, Self::Submits(_) | Self::Orders(_) | Self::Signals(Kind::Queue))
+        matches!(self, Self::Submits(_) | Self::Orders(_) | Self::Signals(Kind::Queue) | Self::Clears(Kind::Event))
     }
 
     /// Whether it makes a queue, waits for one or reveals its state, orders its commands, or clears one, or unloads

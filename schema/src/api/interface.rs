@@ -174,9 +174,6 @@ pub enum Promise {
     AnyMemoryIsShareable,
     /// A get of memory also takes physical memory, by its handle or where it is mapped.
     PhysicalMemoryIsMemory,
-    /// A command begins at the earliest when it is enqueued, and what makes it wait for another process is seen: a use
-    /// of an event, or that there was a kernel, a callback or another wait.
-    OrderIsSeen,
     /// A copy to memory of the host may wait ("API synchronization behavior" in the reference manual of the CUDA
     /// driver).
     HostCopiesWait,

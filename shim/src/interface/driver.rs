@@ -2,6 +2,7 @@
 //! on.
 
 use urscope_schema::api::{Effect, Function, ResultCode};
+use urscope_schema::handle::Kind;
 use urscope_schema::trace::records::EntryPoint;
 
 use crate::call::{self, Origin};
@@ -53,8 +54,9 @@ pub(super) fn pass_known(
             return call::intercept_inner(outer, call);
         }
     }
-    // What the runtime waits for is part of one of its own calls.
-    if commands::are_recorded() && caller::owner(caller::address()) == Owner::Runtime {
+    // What the runtime does with its queues is part of one of its own calls.
+    let is_recorded = matches!(effect, Effect::Creates(Kind::Queue) | Effect::Exposes(_)) || commands::are_recorded();
+    if is_recorded && caller::owner(caller::address()) == Owner::Runtime {
         return call::pass_on_inner(effect, call);
     }
     call::pass_on(effect, call)

@@ -111,11 +111,9 @@ pub(crate) fn before(function: Function, effect: Effect, inputs: &Inputs, values
     if is_command && are_recorded() {
         values.context = context_of(known);
         values.noticed = ended(values.pointer, values.source);
-        if function.interface().promises(Promise::OrderIsSeen) {
-            values.queue = inputs.queue().map(|queue| queue as u64);
-            if known.is_some_and(|known| known & IS_NON_BLOCKING != 0) {
-                values.noticed = Some(values.noticed.unwrap_or_default() | operation::NON_BLOCKING);
-            }
+        values.queue = inputs.queue().map(|queue| queue as u64);
+        if known.is_some_and(|known| known & IS_NON_BLOCKING != 0) {
+            values.noticed = Some(values.noticed.unwrap_or_default() | operation::NON_BLOCKING);
         }
     }
     Seen {
@@ -371,7 +369,7 @@ pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Input
         if result.is_success() {
             note_queue(inputs);
         }
-    } else if matches!(effect, Effect::Clears(_)) {
+    } else if matches!(effect, Effect::Clears(Kind::Queue)) {
         if result.is_success() {
             lists::clear(inputs.queue().unwrap_or_default());
         }
@@ -386,10 +384,7 @@ pub(crate) fn note_unrecorded(function: Function, effect: Effect, inputs: &Input
 #[cold]
 fn note_queue(inputs: &Inputs) {
     let Some(new) = inputs.new_queue() else { return };
-    let NewQueue { handle: queue, context, is_synchronous, is_list, is_non_blocking, is_out_of_order } = new;
-    if let Some(is_out_of_order) = is_out_of_order {
-        synchronization::new_queue(queue, is_out_of_order);
-    }
+    let NewQueue { handle: queue, context, is_synchronous, is_list, is_non_blocking, .. } = new;
     lists::clear(queue);
     if let Some([known, its_context]) = CONTEXTS.get(place_of(queue)) {
         known.store(0, Ordering::Relaxed);

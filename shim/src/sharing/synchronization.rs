@@ -10,7 +10,7 @@ use urscope_schema::{call::SyncKind, handle::Kind};
 
 use super::commands::are_recorded;
 use super::limit;
-use crate::raw::args::inputs::Inputs;
+use crate::raw::args::inputs::{Inputs, NewQueue};
 use crate::{chain, knobs};
 
 /// How often something was recorded: commands, or what orders them.
@@ -26,6 +26,9 @@ static LATEST: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 /// Whether the program can order commands in a way that is not seen.
 static IS_EXPOSED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the program has created a command list.
+static HAS_LISTS: AtomicBool = AtomicBool::new(false);
+
 /// The program can order commands in a way that is not seen, from now on.
 #[cold]
 pub(crate) fn expose() {
@@ -40,11 +43,27 @@ pub(crate) fn begin_to_share() {
     if IS_EXPOSED.load(Ordering::Relaxed) || !knobs::read().races.0 {
         record(SyncKind::NotFollowed, None, None);
     }
+    if HAS_LISTS.load(Ordering::Relaxed) {
+        record(SyncKind::Shares, None, None);
+    }
 }
 
-/// A queue is new.
-pub(crate) fn new_queue(queue: usize, is_out_of_order: bool) {
-    record(if is_out_of_order { SyncKind::OutOfOrder } else { SyncKind::InOrder }, Some(queue), None);
+/// A queue or a command list is new.
+#[cold]
+fn note_queue(new: &NewQueue) {
+    if new.is_native {
+        expose();
+    }
+    if new.is_list {
+        HAS_LISTS.store(true, Ordering::Relaxed);
+    }
+    let kind = match new.is_out_of_order {
+        _ if new.is_list => SyncKind::List,
+        Some(true) => SyncKind::OutOfOrder,
+        Some(false) => SyncKind::InOrder,
+        None => return,
+    };
+    ordered(kind, Some(new.handle), None);
 }
 
 /// A command is recorded.
@@ -83,7 +102,7 @@ pub(crate) fn before_unrecorded(effect: Effect, inputs: &Inputs) {
 pub(crate) fn before(inputs: &Inputs) {
     if are_recorded() {
         for event in inputs.wait_list() {
-            ordered(SyncKind::WaitsFor, inputs.queue(), event);
+            ordered(SyncKind::WaitsFor, inputs.queue(), Some(event));
         }
     }
 }
@@ -95,15 +114,27 @@ pub(crate) fn after(function: Function, effect: Effect, inputs: &Inputs, result:
     if !result.is_success() {
         return;
     }
-    if matches!(effect, Effect::Exposes(_)) {
-        expose();
+    match effect {
+        Effect::Exposes(_) => expose(),
+        Effect::Creates(Kind::Queue) => inputs.new_queue().iter().for_each(note_queue),
+        _ => {}
     }
     if are_recorded() {
+        match effect {
+            Effect::Executes(_) => {
+                inputs.lists().for_each(|list| ordered(SyncKind::Executes, inputs.queue(), Some(list)));
+            }
+            Effect::Clears(Kind::Queue) => ordered(SyncKind::Resets, inputs.queue(), None),
+            Effect::Clears(_) | Effect::Destroys(Kind::Event) => {
+                inputs.events().for_each(|event| ordered(SyncKind::Resets, None, Some(event)));
+            }
+            _ => {}
+        }
         if let Some(event) = inputs.signalled() {
-            ordered(SyncKind::Signals, inputs.queue(), event);
+            ordered(SyncKind::Signals, inputs.queue(), Some(event));
         }
         if is_blocking || effect.waits() || orders(effect) {
-            synchronized(function, effect, inputs, is_blocking);
+            synchronized(function, effect, inputs);
         }
     }
 }
@@ -118,21 +149,13 @@ const fn orders(effect: Effect) -> bool {
 }
 
 #[inline(never)]
-fn synchronized(function: Function, effect: Effect, inputs: &Inputs, is_blocking: bool) {
-    let promises = |promise| function.interface().promises(promise);
-    if !promises(Promise::OrderIsSeen) {
-        // All its waits are taken for waits for all commands.
-        if is_blocking || effect.waits() {
-            completed(SyncKind::MayBeCompleted, None, None);
-        }
-        return;
-    }
+fn synchronized(function: Function, effect: Effect, inputs: &Inputs) {
     let queue = queue(effect, inputs);
     let kind = match effect {
-        Effect::Signals(_) => return inputs.events().for_each(|event| ordered(SyncKind::Signals, queue, event)),
-        Effect::Uses(_) => return inputs.events().for_each(|event| ordered(SyncKind::WaitsFor, queue, event)),
+        Effect::Signals(_) => return inputs.events().for_each(|event| ordered(SyncKind::Signals, queue, Some(event))),
+        Effect::Uses(_) => return inputs.events().for_each(|event| ordered(SyncKind::WaitsFor, queue, Some(event))),
         Effect::Frees(_) | Effect::Closes(_) => {
-            if promises(Promise::EndsWait) {
+            if function.interface().promises(Promise::EndsWait) || inputs.have_description() {
                 completed(SyncKind::MayBeCompleted, None, None);
             }
             return;
@@ -149,10 +172,10 @@ fn synchronized(function: Function, effect: Effect, inputs: &Inputs, is_blocking
     events.for_each(|event| completed(kind, None, Some(event)));
 }
 
-/// A queue signals an event, or waits for one.
-fn ordered(kind: SyncKind, queue: Option<usize>, event: usize) {
+/// A queue signals an event, or waits for one, or something begins anew.
+fn ordered(kind: SyncKind, queue: Option<usize>, event: Option<usize>) {
     command_recorded();
-    record(kind, queue, Some(event));
+    record(kind, queue, event);
 }
 
 /// The host knows that commands have completed, or may know it.

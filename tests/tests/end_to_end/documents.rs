@@ -91,12 +91,12 @@ fn the_pages_for_kinds_of_users_are_short() {
     assert!(lengths.len() == 5 && lengths.iter().all(|(_, words)| *words <= 900), "{lengths:?}");
 }
 
-/// What is said twice goes.
+/// What is said twice goes. The table of functions is made from the rows.
 #[test]
 fn all_pages_together_can_be_read() {
-    let all = pages().into_iter().chain(["README.md".to_owned()]);
+    let all = pages().into_iter().filter(|page| page != "docs/functions.md").chain(["README.md".to_owned()]);
     let words: usize = all.map(|page| prose(&read(&repository().join(page))).split_whitespace().count()).sum();
-    assert!(words <= 41_000, "README.md and docs/ have {words} words outside of blocks of code");
+    assert!(words <= 36_200, "README.md and docs/ have {words} words outside of blocks of code");
 }
 
 /// Whoever opens the README finds every page from there.

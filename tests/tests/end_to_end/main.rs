@@ -84,6 +84,7 @@ mod views_agree;
 mod violations;
 mod violent_ends;
 mod xpti;
+mod ze_order;
 
 /// Makes two tests of each function: one on each adapter.
 macro_rules! on_both_adapters {

@@ -83,7 +83,7 @@ const TRACKER: &[&str] = &[
     "maps rights",
     "small_maps",
     "records process",
-    "queues",
+    "lists queues",
     "exports freeing in_flight observations mapped tombstones",
     "pending",
     "process_state",

@@ -9,7 +9,8 @@ const ROUNDS: u64 = 40;
 
 #[test]
 fn each_late_wait_is_found_and_nothing_else() {
-    let interfaces = [Interface::Sycl(Adapter::V1), Interface::Sycl(Adapter::V2), Interface::Cuda];
+    let interfaces =
+        [Interface::Sycl(Adapter::V1), Interface::Sycl(Adapter::V2), Interface::Cuda, Interface::LevelZero];
     let programs = interfaces.into_iter().flat_map(|interface| [(interface, false), (interface, true)]);
     on_all_processors(programs.zip(1..), |((interface, wrong), seed)| {
         let rounds = Rounds::new(seed, ROUNDS, wrong);

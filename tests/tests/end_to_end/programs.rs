@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 58] = [
+const PROGRAMS: [(&str, Shares, Runs); 59] = [
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
     ("bench_commands", Memory, With(&["1", "100", "shared"])),
@@ -95,11 +95,12 @@ const PROGRAMS: [(&str, Shares, Runs); 58] = [
     ("museum_oneccl_217", AllKinds, Once),
     ("bench_ze_get_put", AllKinds, With(&["1", "100"])),
     ("umf_memory", AllKinds, Listed),
+    ("ze_order", AllKinds, Listed),
     ("ze_sharing", AllKinds, Listed),
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 39] = [
+const LEFT_OUT: [(&str, &str); 40] = [
     ("bad_calls_cuda", "it takes a list of functions"),
     ("bad_calls_ur", "it takes a list of functions"),
     ("bad_calls_ze", "it takes a list of functions"),
@@ -137,6 +138,7 @@ const LEFT_OUT: [(&str, &str); 39] = [
     ("two_terminals", "it is started twice"),
     ("violent_ends", "the tests of violent ends run it"),
     ("which_gpu", "it makes no IPC call"),
+    ("ze_order_rounds", "it takes a file of rounds"),
     ("ze_table_driver", "it is the driver of ze_table_loader"),
     ("ze_table_loader", "it takes a driver to open"),
 ];

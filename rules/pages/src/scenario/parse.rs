@@ -42,7 +42,7 @@ const ENDS: [(&str, End); 5] = [
     ("incomplete", End::Incomplete),
 ];
 
-const SYNCHRONIZATIONS: [(&str, SyncKind); 8] = [
+const SYNCHRONIZATIONS: [(&str, SyncKind); 12] = [
     ("host-waits", SyncKind::Completed),
     ("may-know", SyncKind::MayBeCompleted),
     ("signals", SyncKind::Signals),
@@ -50,6 +50,10 @@ const SYNCHRONIZATIONS: [(&str, SyncKind); 8] = [
     ("not-followed", SyncKind::NotFollowed),
     ("in-order", SyncKind::InOrder),
     ("out-of-order", SyncKind::OutOfOrder),
+    ("list", SyncKind::List),
+    ("executes", SyncKind::Executes),
+    ("shares", SyncKind::Shares),
+    ("resets", SyncKind::Resets),
     ("limit", SyncKind::Limit),
 ];
 

@@ -282,6 +282,62 @@ fn what_is_not_followed_counts_until_a_wait_was_certainly_for_it() {
 }
 
 #[test]
+fn what_is_in_a_list_is_enqueued_when_it_is_executed() {
+    let list = "p: list of l\np: copy a sized 64 cuda queue l";
+    let executes = "p: executes for l of s";
+    for (steps, expected) in [
+        ("{list}", 0),
+        ("{list}\n{executes}", 1),
+        ("{list}\n{executes}\np: host-waits of s", 0),
+        ("{list}\n{executes}\np: host-waits of t", 1),
+        ("{list}\n{executes}\np: host-waits of s\n{executes}", 1),
+        ("{list}\np: signals for e of l\n{executes}\np: host-waits for e", 0),
+        ("{list}\n{executes}\np: signals for e of s\np: host-waits for e", 0),
+        ("{list}\np: not-followed of l\n{executes}", 0),
+        ("{list}\np: resets of l\n{executes}", 0),
+        ("{list}\np: in-order of l\np: copy a sized 64 cuda queue l", 1),
+        ("p: list of l\np: copy a sized 64 cuda queue l fails\n{executes}", 0),
+        ("p: list of l\np: awaits for e of l\np: copy a sized 64 cuda queue l\n{executes}", 0),
+        ("p: signals for e of t\np: list of l\np: awaits for e of l\np: copy a sized 64 cuda queue l\n{executes}", 1),
+    ] {
+        let steps = steps.replace("{list}", list).replace("{executes}", executes);
+        assert_eq!(races(&steps, ""), expected, "{steps}");
+    }
+}
+
+#[test]
+fn a_list_whose_contents_are_not_known_is_not_followed() {
+    let copy = "p: copy a sized 64 cuda queue s";
+    let list = "p: list of l\np: copy x sized 8 cuda queue l";
+    let long = "p: list of l\n1025 times\np: copy x sized 8 cuda queue l\nend";
+    for (steps, expected) in [
+        ("{list}\np: executes for l of s\n{copy}", 1),
+        ("{list}\np: shares\np: executes for l of s\n{copy}", 0),
+        ("{list}\np: shares\np: resets of l\np: executes for l of s\n{copy}", 1),
+        ("{list}\np: shares\np: executes for l of t\n{copy}", 1),
+        ("{long}\np: executes for l of s\n{copy}", 0),
+        ("p: executes for l of s\n{copy}", 0),
+        ("{copy}\np: executes for l of s", 0),
+    ] {
+        let steps = steps.replace("{list}", list).replace("{long}", long).replace("{copy}", copy);
+        assert_eq!(races(&steps, ""), expected, "{steps}");
+    }
+}
+
+#[test]
+fn a_host_may_signal_an_event_that_no_queue_has_signalled() {
+    let copy = "p: awaits for e of s\np: copy a sized 64 cuda queue s";
+    for (steps, expected) in [
+        ("{copy}", 0),
+        ("p: signals for e of t\n{copy}", 1),
+        ("p: signals for e of t\np: resets for e\n{copy}", 0),
+        ("p: resets for e\np: signals for e of t\n{copy}", 1),
+    ] {
+        assert_eq!(races(&steps.replace("{copy}", copy), ""), expected, "{steps}");
+    }
+}
+
+#[test]
 fn where_not_all_commands_are_recorded_nothing_is_judged() {
     let copy = "p: copy a sized 64 cuda queue s";
     for limited in ["p", "c"] {

@@ -56,7 +56,6 @@ pub static INTERFACE: Interface = Interface {
         // undefined behavior" (cuMemFreeAsync, cuda.h).
         Promise::FreesEndAtOnce,
         Promise::HandlesNameAllocations,
-        Promise::OrderIsSeen,
         Promise::ContextsHaveQueues,
         Promise::HostCopiesWait,
         Promise::MappingsHoldMemory,

@@ -23,6 +23,12 @@ roles! {
     QueueDesc(usize) structure QUEUE_DESC;
     /// A `ze_command_list_desc_t *`, of a list that is executed later.
     ListDesc(usize) structure LIST_DESC;
+    /// A `ze_event_handle_t` or `ze_fence_handle_t` that is signalled behind what the call enqueues, or null.
+    SignalEvent(usize) structure SIGNAL_EVENT;
+    /// How many events a command waits for.
+    AwaitedCount(u32) structure WAIT_COUNT;
+    /// A `ze_event_handle_t *` to so many, or null.
+    AwaitedEvents(usize) structure WAIT_LIST;
     /// How many command lists a call executes.
     ListCount(u32) source count;
     /// A `ze_command_list_handle_t *` to so many.
@@ -49,6 +55,21 @@ roles! {
             values.data = Some(descriptor_data(self.0 as u32));
         }
     };
+}
+
+/// A `ze_group_count_t` or `ze_group_size_t`, which C passes by value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    sizes: [u32; 3],
+}
+
+impl Role for Groups {
+    const IS_SEEN: bool = false;
+
+    fn of_word(word: u64) -> Self {
+        Self { sizes: [word as u32, (word >> 32) as u32, 1] }
+    }
 }
 
 /// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a

@@ -73,31 +73,103 @@ macro_rules! ze_functions {
             /// Takes the commands out of a command list; never recorded.
             fn zeCommandListReset(list: Queue) in ZeCommandList[4] Clears Queue;
             /// Executes command lists; a wait if the queue is synchronous. Recorded if one has a command on memory that has ended.
-            fn zeCommandQueueExecuteCommandLists(queue: Queue, count: ListCount, lists: Lists, fence: Unseen) in ZeCommandQueue[2] Executes Queue;
+            fn zeCommandQueueExecuteCommandLists(queue: Queue, count: ListCount, lists: Lists, fence: SignalEvent) in ZeCommandQueue[2] Executes Queue;
             /// Appends a copy of memory to a command list; like all commands that follow, recorded once the process shares memory.
-            fn zeCommandListAppendMemoryCopy(list: Queue, pointer: Accessed, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[8] Enqueues Usm;
+            fn zeCommandListAppendMemoryCopy(list: Queue, pointer: Accessed, source: CopiedFrom, size: Length, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[8] Enqueues Usm;
             /// Appends a fill of memory to a command list.
-            fn zeCommandListAppendMemoryFill(list: Queue, pointer: Accessed, pattern: Unseen, pattern_size: Unseen, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[9] Enqueues Usm;
+            fn zeCommandListAppendMemoryFill(list: Queue, pointer: Accessed, pattern: Unseen, pattern_size: Unseen, size: Length, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[9] Enqueues Usm;
             /// Appends a copy of a region of memory, which begins behind the addresses that are recorded.
-            fn zeCommandListAppendMemoryCopyRegion(list: Queue, pointer: Accessed, region: Unseen, pitch: Unseen32, slice_pitch: Unseen32, source: CopiedFrom, source_region: Unseen, source_pitch: Unseen32, source_slice_pitch: Unseen32, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[10] Enqueues Usm;
+            fn zeCommandListAppendMemoryCopyRegion(list: Queue, pointer: Accessed, region: Unseen, pitch: Unseen32, slice_pitch: Unseen32, source: CopiedFrom, source_region: Unseen, source_pitch: Unseen32, source_slice_pitch: Unseen32, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[10] Enqueues Usm;
             /// Appends a copy of memory that another context has allocated.
-            fn zeCommandListAppendMemoryCopyFromContext(list: Queue, pointer: Accessed, source_context: Unseen, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[11] Enqueues Usm;
+            fn zeCommandListAppendMemoryCopyFromContext(list: Queue, pointer: Accessed, source_context: Unseen, source: CopiedFrom, size: Length, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[11] Enqueues Usm;
+            /// Appends a copy of memory, as a chain of parameters says.
+            fn zeCommandListAppendMemoryCopyWithParameters(list: Queue, pointer: Accessed, source: CopiedFrom, size: Length, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[38] Enqueues Usm;
+            /// Appends a fill of memory, likewise.
+            fn zeCommandListAppendMemoryFillWithParameters(list: Queue, pointer: Accessed, pattern: Unseen, pattern_size: Unseen, size: Length, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[39] Enqueues Usm;
             /// Appends a migration of memory to a command list.
             fn zeCommandListAppendMemoryPrefetch(list: Queue, pointer: Accessed, size: Length) in ZeCommandList[16] Migrates Usm;
             /// Waits on the host for a command list; like all waits that follow, never recorded.
-            fn zeCommandListHostSynchronize(list: Unseen, timeout: Unseen) in ZeCommandList[28] Waits Queue;
+            fn zeCommandListHostSynchronize(list: Queue, timeout: Unseen) in ZeCommandList[28] Waits Queue;
             /// Waits on the host for a queue.
-            fn zeCommandQueueSynchronize(queue: Unseen, timeout: Unseen) in ZeCommandQueue[3] Waits Queue;
+            fn zeCommandQueueSynchronize(queue: Queue, timeout: Unseen) in ZeCommandQueue[3] Waits Queue;
             /// Waits on the host for a fence.
-            fn zeFenceHostSynchronize(fence: Unseen, timeout: Unseen) in ZeFence[2] Waits Queue;
+            fn zeFenceHostSynchronize(fence: CommandEvent, timeout: Unseen) in ZeFence[2] Waits Queue;
             /// Asks whether a fence is signalled.
-            fn zeFenceQueryStatus(fence: Unseen) in ZeFence[3] Waits Queue;
+            fn zeFenceQueryStatus(fence: CommandEvent) in ZeFence[3] Waits Queue;
             /// Waits on the host for an event; recorded for shared counter-based events, if it waits without a limit.
             fn zeEventHostSynchronize(event: Event, timeout: Timeout) in ZeEvent[3] Waits Event;
             /// Asks whether an event is signalled.
-            fn zeEventQueryStatus(event: Unseen) in ZeEvent[4] Waits Queue;
+            fn zeEventQueryStatus(event: CommandEvent) in ZeEvent[4] Waits Queue;
             /// Asks when a command ran, which succeeds once it has completed.
-            fn zeEventQueryKernelTimestamp(event: Unseen, timestamp: Unseen) in ZeEvent[6] Waits Queue;
+            fn zeEventQueryKernelTimestamp(event: CommandEvent, timestamp: Unseen) in ZeEvent[6] Waits Queue;
+            /// Asks for more of the times of a command, likewise.
+            fn zeEventQueryKernelTimestampsExt(event: CommandEvent, device: Unseen, count: Unseen, results: Unseen) in ZeEvent[7] Waits Queue;
+            /// Asks for the times of a command on each tile, likewise.
+            fn zeEventQueryTimestampsExp(event: CommandEvent, device: Unseen, count: Unseen, timestamps: Unseen) in ZeEventExp[0] Waits Queue;
+            /// Waits on the host for all queues of a device, one of several perhaps.
+            fn zeDeviceSynchronize(device: Unseen) in ZeDevice[22] Reveals Context;
+            /// Gets the address at which the state of a counter-based event is.
+            fn zeEventCounterBasedGetDeviceAddress(event: Unseen, value: Unseen, address: Unseen) in ZeEvent[15] Exposes Context;
+            /// Waits in a command list until the commands before it have completed; like the next functions, never recorded.
+            fn zeCommandListAppendBarrier(list: Queue, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[6] Signals Queue;
+            /// Waits in a command list for commands on ranges of memory.
+            fn zeCommandListAppendMemoryRangesBarrier(list: Queue, ranges: Unseen32, sizes: Unseen, addresses: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[7] Signals Queue;
+            /// Signals an event behind the commands of a list.
+            fn zeCommandListAppendSignalEvent(list: Queue, event: SignalEvent) in ZeCommandList[18] Signals Queue;
+            /// Makes the commands that follow in a list wait for events.
+            fn zeCommandListAppendWaitOnEvents(list: Queue, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[19] Signals Queue;
+            /// Makes an event not signalled when a list is executed.
+            fn zeCommandListAppendEventReset(list: Queue, event: CommandEvent) in ZeCommandList[20] Clears Event;
+            /// Makes an event not signalled.
+            fn zeEventHostReset(event: CommandEvent) in ZeEvent[5] Clears Event;
+            /// Appends a kernel to a command list. What it accesses is not known, as of the functions that follow.
+            fn zeCommandListAppendLaunchKernel(list: Queue, kernel: Unseen, groups: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[22] Orders Queue;
+            /// Appends a kernel whose groups can wait for each other.
+            fn zeCommandListAppendLaunchCooperativeKernel(list: Queue, kernel: Unseen, groups: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[23] Orders Queue;
+            /// Appends a kernel whose number of groups is in memory.
+            fn zeCommandListAppendLaunchKernelIndirect(list: Queue, kernel: Unseen, groups: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[24] Orders Queue;
+            /// Appends several kernels, likewise.
+            fn zeCommandListAppendLaunchMultipleKernelsIndirect(list: Queue, kernel_count: Unseen32, kernels: Unseen, launched: Unseen, groups: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[25] Orders Queue;
+            /// Appends a kernel, as a chain of parameters says.
+            fn zeCommandListAppendLaunchKernelWithParameters(list: Queue, kernel: Unseen, groups: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[36] Orders Queue;
+            /// Appends a kernel with its arguments.
+            fn zeCommandListAppendLaunchKernelWithArguments(list: Queue, kernel: Unseen, groups: Groups, group_size: Groups, arguments: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[37] Orders Queue;
+            /// Appends a function of the host.
+            fn zeCommandListAppendHostFunction(list: Queue, function: Unseen, data: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[51] Orders Queue;
+            /// Appends a write of the time of the device.
+            fn zeCommandListAppendWriteGlobalTimestamp(list: Queue, to: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[5] Orders Queue;
+            /// Appends a write of the times of events.
+            fn zeCommandListAppendQueryKernelTimestamps(list: Queue, event_count: Unseen32, of: Unseen, to: Unseen, offsets: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[21] Orders Queue;
+            /// Appends a copy of an image.
+            fn zeCommandListAppendImageCopy(list: Queue, to: Unseen, from: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[12] Orders Queue;
+            /// Appends a copy of a region of an image.
+            fn zeCommandListAppendImageCopyRegion(list: Queue, to: Unseen, from: Unseen, region: Unseen, source_region: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[13] Orders Queue;
+            /// Appends a copy of an image to memory.
+            fn zeCommandListAppendImageCopyToMemory(list: Queue, to: Unseen, from: Unseen, region: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[14] Orders Queue;
+            /// Appends a copy of memory to an image.
+            fn zeCommandListAppendImageCopyFromMemory(list: Queue, to: Unseen, from: Unseen, region: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[15] Orders Queue;
+            /// Appends a copy of an image to memory, with pitches.
+            fn zeCommandListAppendImageCopyToMemoryExt(list: Queue, to: Unseen, from: Unseen, region: Unseen, pitch: Unseen32, slice_pitch: Unseen32, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[26] Orders Queue;
+            /// Appends a copy of memory to an image, with pitches.
+            fn zeCommandListAppendImageCopyFromMemoryExt(list: Queue, to: Unseen, from: Unseen, region: Unseen, pitch: Unseen32, slice_pitch: Unseen32, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[27] Orders Queue;
+            /// Signals semaphores that were imported.
+            fn zeCommandListAppendSignalExternalSemaphoreExt(list: Queue, semaphore_count: Unseen32, semaphores: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[34] Orders Queue;
+            /// Waits for such semaphores.
+            fn zeCommandListAppendWaitExternalSemaphoreExt(list: Queue, semaphore_count: Unseen32, semaphores: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[35] Orders Queue;
+            /// Appends the commands of command lists to an immediate one.
+            fn zeCommandListImmediateAppendCommandListsExp(list: Queue, list_count: Unseen32, lists: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandListExp[1] Orders Queue;
+            /// Appends the commands of command lists, as a chain of parameters says.
+            fn zeCommandListImmediateAppendCommandListsWithParameters(list: Queue, list_count: Unseen32, lists: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[40] Orders Queue;
+            /// Gives a command a number, by which the program can change what it signals and waits for.
+            fn zeCommandListGetNextCommandIdExp(list: Unseen, desc: Unseen, number: Unseen) in ZeCommandListExp[2] Exposes Context;
+            /// Gives a command such a number, with the kernels that it may become.
+            fn zeCommandListGetNextCommandIdWithKernelsExp(list: Unseen, desc: Unseen, kernel_count: Unseen32, kernels: Unseen, number: Unseen) in ZeCommandListExp[6] Exposes Context;
+            /// Copies a command list.
+            fn zeCommandListCreateCloneExp(list: Unseen, clone: Unseen) in ZeCommandListExp[0] Exposes Context;
+            /// Begins to capture the commands of a list in a graph.
+            fn zeCommandListBeginGraphCaptureExt(list: Unseen, parameters: Unseen) in ZeCommandList[45] Exposes Context;
+            /// Begins to capture the commands of a list in this graph.
+            fn zeCommandListBeginCaptureIntoGraphExt(list: Unseen, graph: Unseen, parameters: Unseen) in ZeCommandList[46] Exposes Context;
             /// Creates a counter-based event; one with the IPC flag can be shared.
             fn zeEventCounterBasedCreate(context: Context, device: AnyDevice, desc: Desc, event: OutObject) in ZeEvent[11] Creates Event;
             /// Destroys an event; recorded for shared events only.
@@ -151,7 +223,10 @@ macro_rules! ze_tables {
                 ZeCommandQueue "ze_command_queue_dditable_t" "zeGetCommandQueueProcAddrTable" [(0, 4), (9, 6), (17, 9)];
                 ZeFence "ze_fence_dditable_t" "zeGetFenceProcAddrTable" [(0, 5)];
                 ZeEvent "ze_event_dditable_t" "zeGetEventProcAddrTable" [(0, 7), (6, 8), (9, 11), (15, 16), (17, 17)];
+                ZeEventExp "ze_event_exp_dditable_t" "zeGetEventExpProcAddrTable" [(2, 1)];
+                ZeDevice "ze_device_dditable_t" "zeGetDeviceProcAddrTable" [(0, 14), (1, 15), (2, 17), (3, 18), (7, 19), (12, 21), (13, 22), (14, 23), (15, 24), (16, 27), (17, 28)];
                 ZeMemExp "ze_mem_exp_dditable_t" "zeGetMemExpProcAddrTable" [(6, 2), (7, 4)];
+                ZeCommandListExp "ze_command_list_exp_dditable_t" "zeGetCommandListExpProcAddrTable" [(9, 6), (10, 8), (17, 9)];
                 ZePhysicalMem "ze_physical_mem_dditable_t" "zeGetPhysicalMemProcAddrTable" [(0, 2), (15, 3)];
                 ZeVirtualMem "ze_virtual_mem_dditable_t" "zeGetVirtualMemProcAddrTable" [(0, 7)];
                 ZeExtension "the functions that zeDriverGetExtensionFunctionAddress names" "zeGetDriverProcAddrTable";

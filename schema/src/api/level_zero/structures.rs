@@ -1,5 +1,5 @@
-//! What only Level Zero can read of a call: the kinds of [`Structures`].
-//! All are addresses.
+//! What only Level Zero can read of a call: the kinds of [`Structures`]. They are addresses, unless they say something
+//! else.
 
 use crate::api::common_roles::Structures;
 
@@ -19,3 +19,9 @@ pub const QUEUE_DESC: u8 = 5;
 pub const LIST_DESC: u8 = 6;
 /// Of a list of command lists.
 pub const LISTS: u8 = 7;
+/// An event or a fence that is signalled, itself.
+pub const SIGNAL_EVENT: u8 = 8;
+/// The number of the events that a command waits for, itself.
+pub const WAIT_COUNT: u8 = 9;
+/// Of a list of them.
+pub const WAIT_LIST: u8 = 10;

@@ -8,7 +8,7 @@ pub mod structures;
 pub mod rows;
 
 use super::effect::Effect;
-use super::interface::{Calls, DefinedFlags, Interface, Library, Promise, Promises, ResultCode, Shareable, Words};
+use super::interface::{Calls, DefinedFlags, Interface, Library, Promises, ResultCode, Shareable, Words};
 use crate::handle::{Kind, UsmType};
 
 /// The version whose functions have the signatures of the rows: 0.12, in all releases from 2025.2 to 2026.2.
@@ -63,7 +63,7 @@ pub static INTERFACE: Interface = Interface {
         (constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP, Kind::PhysicalMem),
         (constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, Kind::Event),
     ],
-    promises: Promises::of(&[Promise::OrderIsSeen]),
+    promises: Promises::of(&[]),
     words: WORDS,
 };
 

@@ -73,8 +73,6 @@ roles! {
     WaitList(usize) structure WAIT_LIST;
     /// A `ur_event_handle_t *` that receives the event of a command, or null.
     OutEvent(usize) structure OUT_EVENT;
-    /// A `ur_event_handle_t` of a command.
-    CommandEvent(usize) source event;
     /// A `const ur_queue_properties_t *`, or null.
     QueueProperties(usize) structure QUEUE_PROPERTIES;
     /// A `ur_native_handle_t` of a queue.

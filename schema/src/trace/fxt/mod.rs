@@ -117,6 +117,10 @@ names! {
     NotFollowed = SyncKind::NotFollowed.name(),
     InOrder = SyncKind::InOrder.name(),
     OutOfOrder = SyncKind::OutOfOrder.name(),
+    List = SyncKind::List.name(),
+    Executes = SyncKind::Executes.name(),
+    Shares = SyncKind::Shares.name(),
+    Resets = SyncKind::Resets.name(),
     Limit = SyncKind::Limit.name(),
     Event = "event",
     Descriptors = "descriptors",
@@ -144,7 +148,7 @@ names! {
 }
 
 /// The names of what orders commands.
-const SYNCHRONIZATIONS: [(SyncKind, Name); 8] = [
+const SYNCHRONIZATIONS: [(SyncKind, Name); 12] = [
     (SyncKind::Completed, Name::Completed),
     (SyncKind::MayBeCompleted, Name::MayBeCompleted),
     (SyncKind::Signals, Name::Signals),
@@ -152,6 +156,10 @@ const SYNCHRONIZATIONS: [(SyncKind, Name); 8] = [
     (SyncKind::NotFollowed, Name::NotFollowed),
     (SyncKind::InOrder, Name::InOrder),
     (SyncKind::OutOfOrder, Name::OutOfOrder),
+    (SyncKind::List, Name::List),
+    (SyncKind::Executes, Name::Executes),
+    (SyncKind::Shares, Name::Shares),
+    (SyncKind::Resets, Name::Resets),
     (SyncKind::Limit, Name::Limit),
 ];
 

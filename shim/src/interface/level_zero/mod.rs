@@ -24,8 +24,10 @@ use urscope_schema::trace::records::LEVEL_ZERO_DRIVER;
 use super::{Interface, Lookup, driver, hooks};
 use crate::call::Origin;
 use crate::raw::args::row::{Call, Callee, Frame};
+use crate::raw::call_stacks::caller::{self, Owner};
 use crate::raw::originals::{self, original};
 use crate::raw::{late_functions, software_device, symbols::modules::Module, threads::mutex::Mutex};
+use crate::sharing::synchronization;
 
 /// The most drivers in a process: one for each kind of device.
 const DRIVERS: usize = 4;
@@ -38,6 +40,11 @@ impl Interface for LevelZero {
         let original = original(via, function);
         if original.is_null() {
             return LEVEL_ZERO.result(ResultCode::UNSUPPORTED_FEATURE);
+        }
+        // What the runtime does with its queues is part of one of its own calls. It does that with each kernel.
+        if function.effect().is_passed_on() && caller::owner(caller::address()) == Owner::Runtime {
+            // SAFETY: as below.
+            return unsafe { frame.pass_on(function, original) };
         }
         // SAFETY: the stored function has the row's signature (`ze_api.h`, and `zex_memory.h` of Intel's driver).
         let mut call = unsafe { Call::new(function, &structures::Structures, frame, Callee::Function(original)) };
@@ -55,14 +62,17 @@ impl Interface for LevelZero {
 }
 
 /// The tables in which functions are replaced.
-const TABLES: [Table; 10] = [
+const TABLES: [Table; 13] = [
     Table::ZeMem,
     Table::ZeContext,
     Table::ZeEventPool,
     Table::ZeCommandList,
+    Table::ZeCommandListExp,
     Table::ZeCommandQueue,
     Table::ZeFence,
     Table::ZeEvent,
+    Table::ZeEventExp,
+    Table::ZeDevice,
     Table::ZeMemExp,
     Table::ZePhysicalMem,
     Table::ZeVirtualMem,
@@ -158,7 +168,7 @@ fn table_hook(via: usize, place: Option<usize>) -> Option<*mut c_void> {
             [$(table_getter::<$via, $table> as *mut c_void,)* driver_getter::<$via> as *mut c_void]
         };
     }
-    let hooks: [[*mut c_void; TABLES.len() + 1]; DRIVERS] = hooks!([0 1 2 3] [0 1 2 3 4 5 6 7 8 9]);
+    let hooks: [[*mut c_void; TABLES.len() + 1]; DRIVERS] = hooks!([0 1 2 3] [0 1 2 3 4 5 6 7 8 9 10 11 12]);
     hooks.get(via)?.get(place.unwrap_or(TABLES.len())).copied()
 }
 
@@ -245,7 +255,7 @@ unsafe extern "C" fn properties_hook<const VIA: usize>() {
 
 #[unsafe(naked)]
 unsafe extern "C" fn extension_address_hook<const VIA: usize>() {
-    naked_asm!("mov ecx, {via}", "jmp {to}", via = const VIA, to = sym extension_address)
+    naked_asm!(crate::store_caller!(), "mov ecx, {via}", "jmp {to}", via = const VIA, to = sym extension_address)
 }
 
 /// The driver's own function, by its index in [`DRIVER_FUNCTIONS`].
@@ -346,6 +356,13 @@ unsafe extern "C" fn extension_address(
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
     let function = name.to_str().ok().and_then(Function::from_name);
+    let is_of_program = || caller::owner(caller::address()) != Owner::Runtime;
+    // It adds commands that are not seen, or waits where the state of an event is.
+    let is_of_order =
+        name.to_str().is_ok_and(|name| name.starts_with("zexCommandListAppend") || name.contains("DeviceAddress"));
+    if function.is_none() && is_of_order && is_of_program() {
+        synchronization::expose();
+    }
     if let Some(function) = function.filter(|function| function.slot().0 == Table::ZeExtension) {
         // SAFETY: the driver has just written the address of its function there.
         unsafe { replace(via, address, function) };

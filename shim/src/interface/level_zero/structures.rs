@@ -15,8 +15,12 @@ use crate::raw::memory::checked::read;
 /// The offset of the size in a `ze_physical_mem_desc_t`, after the flags and 4 bytes of padding.
 const PHYSICAL_SIZE: usize = 24;
 
-/// The offset of the mode in a `ze_command_queue_desc_t`, after ordinal, index and flags, and its synchronous value.
+/// The offsets of the flags and of the mode in a `ze_command_queue_desc_t`, after ordinal and index.
+const QUEUE_FLAGS: usize = 24;
 const QUEUE_MODE: usize = 28;
+
+/// `ZE_COMMAND_QUEUE_FLAG_IN_ORDER`, and `ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS`.
+const IN_ORDER: u32 = 2;
 const SYNCHRONOUS: u32 = 1;
 
 /// The structures of Level Zero.
@@ -70,6 +74,21 @@ impl Reader for Structures {
     fn makes_synchronous(&self, sources: &Sources) -> bool {
         let desc = sources.structures.get(structures::QUEUE_DESC) as usize;
         desc != 0 && read(desc.wrapping_add(QUEUE_MODE)) == Some(SYNCHRONOUS)
+    }
+
+    fn makes_out_of_order(&self, sources: &Sources) -> Option<bool> {
+        let desc = sources.structures.get(structures::QUEUE_DESC) as usize;
+        let flags = || read::<u32>(desc.wrapping_add(QUEUE_FLAGS));
+        (desc != 0).then(|| flags().is_none_or(|flags| flags & IN_ORDER == 0))
+    }
+
+    fn wait_list(&self, sources: &Sources) -> (usize, usize) {
+        let events = sources.structures.get(structures::WAIT_LIST) as usize;
+        (events, if events == 0 { 0 } else { sources.structures.get(structures::WAIT_COUNT) as usize })
+    }
+
+    fn signalled(&self, sources: &Sources) -> usize {
+        sources.structures.get(structures::SIGNAL_EVENT) as usize
     }
 
     fn makes_list(&self, sources: &Sources) -> bool {

@@ -46,8 +46,12 @@ impl Reader for Structures {
     fn makes_out_of_order(&self, sources: &Sources) -> Option<bool> {
         let properties = sources.structures.get(structures::QUEUE_PROPERTIES) as usize;
         let flags = if properties == 0 { Some(0) } else { read::<u32>(properties.wrapping_add(FLAGS)) };
-        let is_native = sources.structures.get(structures::NATIVE_QUEUE) != 0;
-        Some(is_native || flags.is_none_or(|flags| flags & UR_QUEUE_FLAG_OUT_OF_ORDER_EXEC_MODE_ENABLE != 0))
+        let has_flag = flags.is_none_or(|flags| flags & UR_QUEUE_FLAG_OUT_OF_ORDER_EXEC_MODE_ENABLE != 0);
+        Some(has_flag || self.makes_native(sources))
+    }
+
+    fn makes_native(&self, sources: &Sources) -> bool {
+        sources.structures.get(structures::NATIVE_QUEUE) != 0
     }
 
     fn wait_list(&self, sources: &Sources) -> (usize, usize) {
@@ -57,7 +61,9 @@ impl Reader for Structures {
     }
 
     fn signalled(&self, sources: &Sources) -> usize {
-        sources.structures.get(structures::OUT_EVENT) as usize
+        let variable = sources.structures.get(structures::OUT_EVENT) as usize;
+        // SAFETY: the adapter has written a handle to the caller's variable (`ur_api.h`).
+        if variable == 0 { 0 } else { unsafe { with_exposed_provenance::<usize>(variable).read_unaligned() } }
     }
 
     fn shows_signalled(&self, sources: &Sources) -> bool {

@@ -32,6 +32,8 @@ pub struct NewQueue {
     pub is_list: bool,
     /// Whether it does not wait for the default queue.
     pub is_non_blocking: bool,
+    /// Whether the program has a native handle of it, by which it can wait and enqueue.
+    pub is_native: bool,
     /// Whether it may execute its commands in any order; `None` if all queues of the interface are in order.
     pub is_out_of_order: Option<bool>,
 }
@@ -58,6 +60,11 @@ impl Inputs {
         if self.sources.structures.is_empty() { Some(self.sources.queue) } else { self.reader.queue(&self.sources) }
     }
 
+    /// Whether there is a description: of a free, one that may ask it to wait for commands.
+    pub const fn have_description(&self) -> bool {
+        self.sources.desc != 0
+    }
+
     /// What reads the structures of the call's interface.
     #[inline]
     pub const fn reader(&self) -> &'static dyn Reader {
@@ -82,6 +89,7 @@ impl Inputs {
             is_synchronous: reader.makes_synchronous(sources),
             is_list: reader.makes_list(sources),
             is_non_blocking: reader.makes_non_blocking(sources),
+            is_native: reader.makes_native(sources),
             is_out_of_order: reader.makes_out_of_order(sources),
         })
     }
@@ -94,14 +102,12 @@ impl Inputs {
         words(events, count)
     }
 
-    /// The event that the command of the call signals. The call has succeeded.
+    /// The event that is signalled behind what the call has enqueued. The call has succeeded.
     #[inline]
     pub fn signalled(&self) -> Option<usize> {
         let has_any = !self.sources.structures.is_empty();
-        let variable = if has_any { self.reader.signalled(&self.sources) } else { 0 };
-        // SAFETY: the callee has written a handle to the caller's variable.
-        let event = || unsafe { std::ptr::with_exposed_provenance::<usize>(variable).read_unaligned() };
-        Some(variable).filter(|variable| *variable != 0).map(|_| event()).filter(|event| *event != 0)
+        let event = if has_any { self.reader.signalled(&self.sources) } else { 0 };
+        Some(event).filter(|event| *event != 0)
     }
 
     /// Whether the call, which asks for the state of an event, has shown that it is signalled.

@@ -39,6 +39,11 @@ pub trait Reader: Debug + Sync {
         false
     }
 
+    /// Whether the program has a native handle of the queue that the call creates, by which it can wait and enqueue.
+    fn makes_native(&self, _sources: &Sources) -> bool {
+        false
+    }
+
     /// Whether the queue that the call creates may execute its commands in any order; `None` if it is a stream of an
     /// interface that has only queues in order.
     fn makes_out_of_order(&self, _sources: &Sources) -> Option<bool> {
@@ -50,7 +55,7 @@ pub trait Reader: Debug + Sync {
         (0, 0)
     }
 
-    /// The address of a variable that has received the event of a command, or 0.
+    /// The event that is signalled behind what the call has enqueued, or 0. The call has succeeded.
     fn signalled(&self, _sources: &Sources) -> usize {
         0
     }

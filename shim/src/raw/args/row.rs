@@ -44,6 +44,16 @@ impl Frame {
         Self { registers, stack }
     }
 
+    /// Calls a C function with these arguments.
+    ///
+    /// # Safety
+    ///
+    /// They are those of `function`, which `callee` implements.
+    pub(crate) unsafe fn pass_on(self, function: Function, callee: *mut c_void) -> ResultCode {
+        // SAFETY: the caller's promise.
+        unsafe { invoke(callee, self.registers, self.stack, Row::of(function).stack) }
+    }
+
     /// The address of the word at a [`Parameter::place`].
     #[inline]
     const fn address(self, place: u8) -> *const u64 {
