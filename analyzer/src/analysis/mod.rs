@@ -42,7 +42,7 @@ pub use progress::Progress;
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
 use reading::{ObservedTimes, of_others};
 pub use reading::{Stacks, boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces};
-use symbols::Dispatchers;
+use symbols::FoundWrappers;
 pub use symbols::{CallSite, CallSites, Wrappers, file_name};
 
 /// The options of an analysis.
@@ -159,7 +159,7 @@ impl<'a> Analysis<'a> {
     /// A place as a report shows it, with its call stack. Its time counts from the beginning of the run.
     pub fn location(&mut self, place: Place) -> Location {
         let role = self.role(place.process);
-        let found = self.dispatchers();
+        let found = self.found_wrappers();
         let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
         let mut side = locator.location(&self.merger, place);
         self.options.wrappers.mark(&mut side, &found);
@@ -171,13 +171,13 @@ impl<'a> Analysis<'a> {
         if !node_report::may_have_roles(&self.merger) {
             return None;
         }
-        self.dispatchers();
+        self.found_wrappers();
         let process = self.merger.process(process)?;
         self.comparison.as_ref()?.role(process.host, process.header.pid, &process.header.executable)
     }
 
-    /// The dispatchers that the calls of all hosts show.
-    pub(crate) fn dispatchers(&mut self) -> Arc<Dispatchers> {
+    /// The wrappers that the calls of all hosts show.
+    pub(crate) fn found_wrappers(&mut self) -> Arc<FoundWrappers> {
         let merger = &self.merger;
         let locator = &self.locator;
         let comparison = self.comparison.get_or_insert_with(|| {

@@ -11,7 +11,7 @@ use urscope_schema::{api::Function, counted, duration, enumerated, host::ranks::
 
 use super::findings::{Key, Node, Occurred, Repeated, Report};
 use super::merging::{Merger, TracedProcess};
-use super::symbols::{CallPlaces, Dispatchers, Made, Symbolizer, compared, roles};
+use super::symbols::{CallPlaces, FoundWrappers, Made, Symbolizer, compared, roles};
 use super::{Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary, Stacks};
 use crate::signals;
 
@@ -71,7 +71,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
     // Without findings, they are not needed. Finding them loads the debug information of the program.
     for (host, node) in nodes.iter_mut().filter(|(_, node)| !node.findings.is_empty()) {
         let found = comparison.get_or_insert_with(|| locator.compare(merger));
-        node.dispatchers = found.dispatchers.get(host).cloned().unwrap_or_default();
+        node.found_wrappers = found.found_wrappers.get(host).cloned().unwrap_or_default();
         for process in &mut node.processes {
             process.role = found.role(*host, process.pid, &process.executable);
         }
@@ -127,17 +127,17 @@ pub(crate) struct Locator {
     modules: HashMap<ProcessId, Vec<Module>>,
     frames: HashMap<(ProcessId, u64), Vec<Frame>>,
     symbols: Symbolizer,
-    /// The frames that are compared to find dispatchers, of each process by the number of the stack.
+    /// The frames that are compared to find wrappers, of each process by the number of the stack.
     compared: HashMap<(ProcessId, u64), Arc<[Frame]>>,
 }
 
 /// What the call stacks of a run show together.
 #[derive(Default)]
 pub(crate) struct Comparison {
-    /// The dispatchers, by the number of the host.
-    dispatchers: BTreeMap<u64, Dispatchers>,
+    /// The wrappers, by the number of the host.
+    found_wrappers: BTreeMap<u64, FoundWrappers>,
     /// Those of all hosts.
-    pub(crate) all: Arc<Dispatchers>,
+    pub(crate) all: Arc<FoundWrappers>,
     /// The roles of processes, by host, process number and program.
     roles: BTreeMap<(u64, u32, String), String>,
     /// The places of calls, by host and program.
@@ -161,7 +161,7 @@ impl Comparison {
     }
 }
 
-/// The most processes of a program on a host, and the most call stacks of each, that are compared to find dispatchers.
+/// The most processes of a program on a host, and the most call stacks of each, that are compared to find wrappers.
 /// The others are mostly alike.
 const COMPARED: (usize, usize) = (64, 512);
 
@@ -251,10 +251,10 @@ impl Locator {
             }
         }
         let mut comparison = Comparison::default();
-        let mut all = Dispatchers::default();
+        let mut all = FoundWrappers::default();
         for ((host, program), processes) in programs {
-            let found = Dispatchers::find(&processes);
-            comparison.dispatchers.entry(host).or_default().extend(&found);
+            let found = FoundWrappers::find(&processes);
+            comparison.found_wrappers.entry(host).or_default().extend(&found);
             all.extend(&found);
             comparison.places.insert((host, program.to_owned()), CallPlaces::of(&processes));
         }

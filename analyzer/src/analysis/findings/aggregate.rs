@@ -10,7 +10,7 @@ use urscope_schema::{counted, enumerated};
 use super::{Node, Report};
 use crate::analysis::{
     Ended, FoundFinding, Judgement, Limit, LimitCause, Location, Options, ProcessSummary, VERSION, Verdict, clock,
-    early_deaths, reading, symbols::Dispatchers,
+    early_deaths, reading, symbols::FoundWrappers,
 };
 
 /// Computes the verdict over all nodes of a report.
@@ -18,12 +18,12 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     let _span = tracing::info_span!("judging").entered();
     let nodes = &report.nodes;
     let mut findings = findings(nodes);
-    let mut dispatchers = Dispatchers::default();
+    let mut found_wrappers = FoundWrappers::default();
     for node in nodes {
-        dispatchers.extend(&node.dispatchers);
+        found_wrappers.extend(&node.found_wrappers);
     }
     for finding in &mut findings {
-        finding.locations_mut().for_each(|side| options.wrappers.mark(side, &dispatchers));
+        finding.locations_mut().for_each(|side| options.wrappers.mark(side, &found_wrappers));
         finding.identity = finding.identity_of();
         finding.advise();
     }

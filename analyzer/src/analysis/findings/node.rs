@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use urscope_schema::trace::process_times::ProcessTimes;
 
 use super::aggregate;
-use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, clock, symbols::Dispatchers};
+use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, SkippedLine, clock, symbols::FoundWrappers};
 use crate::{files, plain::plain};
 
 /// The format version of a report file.
@@ -95,9 +95,9 @@ pub(crate) struct Node {
     /// The findings, not yet combined with those of other nodes. Their times count from the beginning of the node's
     /// first process.
     pub(crate) findings: Vec<FoundFinding>,
-    /// The dispatchers that the calls of the node show, if it has findings.
-    #[serde(default, skip_serializing_if = "Dispatchers::is_empty")]
-    pub(crate) dispatchers: Dispatchers,
+    /// The wrappers that the calls of the node show, if it has findings.
+    #[serde(default, skip_serializing_if = "FoundWrappers::is_empty")]
+    pub(crate) found_wrappers: FoundWrappers,
     pub(crate) unseen: Vec<String>,
     /// Those of `unseen` that keep the verdict from being clean: adapters whose calls were not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

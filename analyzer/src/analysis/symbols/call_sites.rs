@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use urscope_schema::trace::records::Module;
 
-use super::{Dispatchers, Symbolizer, Wrappers};
+use super::{FoundWrappers, Symbolizer, Wrappers};
 use crate::analysis::{Analysis, Frame, Location, Options, Stacks};
 
 /// Where the program made a call.
@@ -24,7 +24,7 @@ pub struct CallSite {
 pub struct CallSites {
     symbols: Symbolizer,
     wrappers: Wrappers,
-    dispatchers: Arc<Dispatchers>,
+    found_wrappers: Arc<FoundWrappers>,
     processes: Vec<(Stacks, Vec<Module>)>,
     known: HashMap<(u32, u64), Option<Arc<CallSite>>>,
 }
@@ -37,25 +37,25 @@ impl CallSites {
     pub fn new(options: &Options) -> Self {
         let symbols = Symbolizer::new(&options.symbols);
         let wrappers = options.wrappers.clone();
-        let dispatchers = Arc::default();
+        let found_wrappers = Arc::default();
         let processes = Vec::new();
         let known = HashMap::new();
-        Self { symbols, wrappers, dispatchers, processes, known }
+        Self { symbols, wrappers, found_wrappers, processes, known }
     }
 
-    /// Knows no process yet, and the dispatchers of an analysis.
+    /// Knows no process yet, and the wrappers of an analysis.
     pub fn agreeing_with(analysis: &mut Analysis<'_>, options: &Options) -> Self {
         let mut sites = Self::new(options);
         sites.agree_with(analysis);
         sites
     }
 
-    /// Looks up call sites as an analysis does in its findings and answers, with the dispatchers that it has found so
+    /// Looks up call sites as an analysis does in its findings and answers, with the wrappers that it has found so
     /// far.
     pub fn agree_with(&mut self, analysis: &mut Analysis<'_>) {
-        let found = analysis.dispatchers();
-        if self.dispatchers != found {
-            (self.dispatchers, self.known) = (found, HashMap::new());
+        let found = analysis.found_wrappers();
+        if self.found_wrappers != found {
+            (self.found_wrappers, self.known) = (found, HashMap::new());
         }
     }
 
@@ -92,7 +92,7 @@ impl CallSites {
         }
         let stack = self.symbols.outside_of_runtime(modules, stack);
         let mut place = Location { stack, ..Location::default() };
-        self.wrappers.mark(&mut place, &self.dispatchers);
+        self.wrappers.mark(&mut place, &self.found_wrappers);
         let Frame { file, line, .. } = place.call_site()?;
         Some(CallSite { name: place.site.clone()?, file: file.clone(), line: *line })
     }

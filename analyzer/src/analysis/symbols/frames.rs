@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use urscope_schema::{handle::fingerprint, trace::records::is_of_runtime};
 
-use super::{dispatchers::is_of_library, wrappers::own_site};
+use super::{found_wrappers::is_of_library, wrappers::own_site};
 use crate::analysis::{Excerpt, FoundFinding, Frame, Location, ProcessSummary};
 
 /// The directories of the headers of the C++ library, of the SYCL runtime and of the CUDA toolkit, whose functions are
@@ -328,7 +328,7 @@ mod tests {
     use urscope_rules::Severity;
 
     use super::*;
-    use crate::analysis::{Wrappers, symbols::Dispatchers};
+    use crate::analysis::{Wrappers, symbols::FoundWrappers};
 
     fn frame(function: &str, line: u32) -> Frame {
         Frame { module: "/build/app".into(), offset: format!("{line:#x}"), ..Frame::of(function, "/src/app.cpp", line) }
@@ -392,11 +392,11 @@ mod tests {
         let site = |found: &FoundFinding| found.process.call_site().map(Frame::brief);
         assert_eq!(site(&found).as_deref(), Some("my_free, app.cpp:3"));
         assert_eq!(found.process.site, None);
-        Wrappers::new(["my_free"]).mark(&mut found.process, &Dispatchers::default());
+        Wrappers::new(["my_free"]).mark(&mut found.process, &FoundWrappers::default());
         assert_eq!(found.process.site.as_deref(), Some("exchange_halo, app.cpp:37"));
         assert_eq!(site(&found).as_deref(), Some("exchange_halo, app.cpp:37"));
         assert_eq!(found.process.source(), Some(("/src/app.cpp", Some(37))));
-        Wrappers::new(["*"]).mark(&mut found.process, &Dispatchers::default());
+        Wrappers::new(["*"]).mark(&mut found.process, &FoundWrappers::default());
         assert_eq!(site(&found).as_deref(), Some("my_free, app.cpp:3"), "there is no other frame");
         found.process.stack = vec![runtime];
         assert_eq!(site(&found), None);

@@ -1,16 +1,16 @@
-//! Call stacks: the names of their frames, the frames that reports show, and those that are no call sites: `wrappers`
-//! are named by a person, and `dispatchers` are found.
+//! Call stacks: the names of their frames, the frames that reports show, and wrappers, which are no call sites: a
+//! person names some (`wrappers`), and others are found (`found_wrappers`).
 
 mod bodies;
 mod call_sites;
-mod dispatchers;
+mod found_wrappers;
 mod frames;
 mod roles;
 mod symbolizer;
 mod wrappers;
 
 pub use call_sites::{CallSite, CallSites};
-pub(crate) use dispatchers::{CallPlaces, Dispatchers, Made, compared};
+pub(crate) use found_wrappers::{CallPlaces, FoundWrappers, Made, compared};
 pub use frames::file_name;
 pub(crate) use roles::roles;
 pub(crate) use symbolizer::Symbolizer;

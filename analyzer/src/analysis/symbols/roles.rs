@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{dispatchers::Made, frames::plain_name};
+use super::{found_wrappers::Made, frames::plain_name};
 use crate::analysis::Frame;
 
 /// The roles of the processes, in their order. Each is the outermost function through which all calls of a process go,

@@ -4,8 +4,8 @@
 //! calls of a run show others, and a person may name some.
 
 use super::{
-    Dispatchers,
-    dispatchers::{HEADERS, is_of_library},
+    FoundWrappers,
+    found_wrappers::{HEADERS, is_of_library},
     frames::{OF_POINTER, bare},
 };
 use crate::analysis::{Frame, Location, pattern::Pattern};
@@ -32,7 +32,7 @@ impl Wrappers {
     }
 
     /// Marks the frames of a location that are no call sites, and those that are of the program, and notes its place.
-    pub(crate) fn mark(&self, side: &mut Location, found: &Dispatchers) {
+    pub(crate) fn mark(&self, side: &mut Location, found: &FoundWrappers) {
         self.mark_frames(&mut side.stack, found);
         for frame in &mut side.stack {
             frame.program = frame.is_of_program();
@@ -41,9 +41,8 @@ impl Wrappers {
     }
 
     /// Marks the frames of a call stack that are no call sites: those of these wrappers, and the innermost ones of the
-    /// program as long as they are of a wrapper, of a dispatcher that was found, of a library that calls for others, or
-    /// thin.
-    fn mark_frames(&self, stack: &mut [Frame], found: &Dispatchers) {
+    /// program as long as they are of a wrapper that was found, of a library that calls for others, or thin.
+    fn mark_frames(&self, stack: &mut [Frame], found: &FoundWrappers) {
         for frame in &mut *stack {
             frame.wrapper = covers(&self.named, frame) && !covers(&self.never, frame);
         }
@@ -53,7 +52,7 @@ impl Wrappers {
     }
 
     /// The innermost frames of the program that are passed: those that are `marked`, too.
-    fn passed(&self, stack: &[Frame], found: &Dispatchers, marked: impl Fn(&Frame) -> bool) -> Vec<usize> {
+    fn passed(&self, stack: &[Frame], found: &FoundWrappers, marked: impl Fn(&Frame) -> bool) -> Vec<usize> {
         let own: Vec<usize> =
             stack.iter().enumerate().filter(|(_, frame)| frame.is_of_program()).map(|(at, _)| at).collect();
         let passes = |nth: usize, at: usize| {
@@ -71,7 +70,7 @@ impl Wrappers {
 
 /// The call site of a stack by what its functions are, whatever else the run shows.
 pub(super) fn own_site(stack: &[Frame]) -> Option<usize> {
-    let passed = Wrappers::default().passed(stack, &Dispatchers::default(), |_| false);
+    let passed = Wrappers::default().passed(stack, &FoundWrappers::default(), |_| false);
     stack.iter().enumerate().find(|(at, frame)| frame.is_of_program() && !passed.contains(at)).map(|(at, _)| at)
 }
 
@@ -89,7 +88,7 @@ const INVOKES: [&str; 5] = ["std::function<", "std::_Function_handler", "std::__
 
 impl Frame {
     /// Whether its function only passes a call on: it is short, and calls at its beginning. `outside` are the frames
-    /// from its caller up to the next one of the program. What a dispatcher or the main function of the same source
+    /// from its caller up to the next one of the program. What a wrapper or the main function of the same source
     /// calls is a task of the program, however short it is.
     fn is_thin(&self, outside: &[Self]) -> bool {
         let (Some(caller), Some(within), Some(rest)) = (outside.last(), self.within, self.rest) else { return false };
@@ -164,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_is_named_has_the_last_word() {
-        let mut found = Dispatchers::default();
+        let mut found = FoundWrappers::default();
         found.add(&frame("release(void*)"));
         let mut side = Location { stack: ["release(void*)", "step", "main"].map(frame).into(), ..Location::default() };
         let mut site = |patterns: &[&str]| {
@@ -196,7 +195,7 @@ mod tests {
     /// The call site of a stack in which nothing else shows wrappers, and what leads to it.
     fn site(frames: &[&str]) -> String {
         let mut side = Location { stack: frames.iter().copied().map(thin).collect(), ..Location::default() };
-        Wrappers::default().mark(&mut side, &Dispatchers::default());
+        Wrappers::default().mark(&mut side, &FoundWrappers::default());
         format!("{}{}", side.site.clone().unwrap_or_default(), side.via())
     }
 
@@ -249,7 +248,7 @@ mod tests {
     fn a_thin_function_can_be_made_a_place() {
         let stack = ["Gpu::free(void*) @ gpu.hpp:37 0 0", "step @ app.cpp:14 6 2", "main @ app.cpp:50 9 9"];
         let mut side = Location { stack: stack.map(thin).into(), ..Location::default() };
-        Wrappers::new(["!Gpu::free"]).mark(&mut side, &Dispatchers::default());
+        Wrappers::new(["!Gpu::free"]).mark(&mut side, &FoundWrappers::default());
         assert_eq!(side.site.as_deref(), Some("Gpu::free, gpu.hpp:37"));
     }
 }

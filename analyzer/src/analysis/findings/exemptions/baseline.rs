@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::ExemptionError;
 use crate::analysis::{
     Compared, Excuse, FoundFinding, GoneFinding, Judgement, VERSION, Wrappers, findings::report_text,
-    symbols::Dispatchers,
+    symbols::FoundWrappers,
 };
 
 /// The findings of an earlier report.
@@ -60,7 +60,7 @@ impl Baseline {
     ///
     /// The calls of another run may show other wrappers, so both are compared with the wrappers of either.
     pub(crate) fn compare(&self, findings: &mut [FoundFinding]) -> Compared {
-        let mut wrappers = Dispatchers::default();
+        let mut wrappers = FoundWrappers::default();
         for side in self.findings.iter().chain(&*findings).flat_map(FoundFinding::locations) {
             side.stack.iter().filter(|frame| frame.wrapper).for_each(|frame| wrappers.add(frame));
         }

@@ -1,7 +1,7 @@
-//! Dispatchers: functions of the program through which its calls of a function go, such as its own allocator. They are
-//! found by comparing the call stacks of each process, and they are no call sites.
+//! Wrappers that are found: functions of the program through which its calls of a function go, such as its own
+//! allocator. The call stacks of each process are compared. Wrappers are no call sites.
 //!
-//! A function that is taken for a dispatcher by mistake hides the place of a mistake, so the calls of one process must
+//! A function that is taken for a wrapper by mistake hides the place of a mistake, so the calls of one process must
 //! show that its callers differ. Several processes often do the same from different lines of `main`, and this says
 //! nothing.
 
@@ -14,22 +14,22 @@ use urscope_schema::api::{Effect, Function};
 use super::frames::{bare, file_name};
 use crate::analysis::Frame;
 
-/// The most dispatchers that are kept of a node.
+/// The most wrappers that are kept of a node.
 const KEPT: usize = 1 << 10;
 
 /// A function of the program, as it is named in all processes and on all machines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-struct Dispatcher {
+struct FoundWrapper {
     /// Its name, or, where that is not known, the address of the call in its module.
     function: String,
     /// The name of its source, or of its module where the source is not known.
     place: String,
 }
 
-/// The dispatchers that were found.
+/// The wrappers that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Dispatchers(BTreeSet<Dispatcher>);
+pub(crate) struct FoundWrappers(BTreeSet<FoundWrapper>);
 
 /// A function of C that a process called from a call stack.
 pub(crate) struct Made {
@@ -57,7 +57,7 @@ fn named(frame: &Frame) -> Named<'_> {
     }
 }
 
-impl Dispatcher {
+impl FoundWrapper {
     fn of(frame: &Frame) -> Self {
         let (function, place) = named(frame);
         Self { function: function.to_owned(), place: place.to_owned() }
@@ -95,8 +95,8 @@ fn step(frame: &Frame) -> Step<'_> {
     (named(frame), frame.line, if frame.line.is_some() { "" } else { &frame.offset })
 }
 
-impl Dispatchers {
-    /// The dispatchers in the calls of processes of one program.
+impl FoundWrappers {
+    /// The wrappers in the calls of processes of one program.
     pub(crate) fn find(processes: &[Vec<Made>]) -> Self {
         let working = working(processes);
         let mut found: HashSet<Named<'_>> = HashSet::new();
@@ -115,17 +115,17 @@ impl Dispatchers {
         }
         found.extend(of_headers(processes, &found, &working));
         let kept = found.into_iter().take(KEPT);
-        Self(kept.map(|(name, place)| Dispatcher { function: name.to_owned(), place: place.to_owned() }).collect())
+        Self(kept.map(|(name, place)| FoundWrapper { function: name.to_owned(), place: place.to_owned() }).collect())
     }
 
     /// Whether the frame is of one of them.
     pub(super) fn has(&self, frame: &Frame) -> bool {
-        !self.0.is_empty() && self.0.contains(&Dispatcher::of(frame))
+        !self.0.is_empty() && self.0.contains(&FoundWrapper::of(frame))
     }
 
     /// Adds the function of a frame.
     pub(crate) fn add(&mut self, frame: &Frame) {
-        self.0.insert(Dispatcher::of(frame));
+        self.0.insert(FoundWrapper::of(frame));
     }
 
     /// Adds those of others.
@@ -145,7 +145,7 @@ const PLACES_KEPT: usize = 64;
 /// The places in each function of a program from which its processes call a function of C, directly or through others:
 /// the lines, or the addresses where there are no lines.
 #[derive(Default)]
-pub(crate) struct CallPlaces(BTreeMap<(Function, Dispatcher), BTreeSet<u64>>);
+pub(crate) struct CallPlaces(BTreeMap<(Function, FoundWrapper), BTreeSet<u64>>);
 
 impl CallPlaces {
     /// The places in the calls of processes of one program.
@@ -153,7 +153,7 @@ impl CallPlaces {
         let mut places = Self::default();
         for made in processes.iter().flatten() {
             for frame in &*made.frames {
-                let known = places.0.entry((made.function, Dispatcher::of(frame))).or_default();
+                let known = places.0.entry((made.function, FoundWrapper::of(frame))).or_default();
                 if known.len() < PLACES_KEPT {
                     known.extend(frame.place());
                 }
@@ -165,7 +165,7 @@ impl CallPlaces {
     /// Notes the places in the functions of a call stack, where there are several.
     pub(crate) fn note(&self, function: Function, stack: &mut [Frame]) {
         for frame in stack {
-            let places = self.0.get(&(function, Dispatcher::of(frame)));
+            let places = self.0.get(&(function, FoundWrapper::of(frame)));
             let places =
                 places.filter(|places| places.len() > 1 && frame.place().is_some_and(|own| places.contains(&own)));
             frame.places = places.into_iter().flatten().copied().collect();
@@ -274,7 +274,7 @@ fn of_one_function<'f>(stacks: &BTreeSet<Vec<Step<'f>>>, working: &HashSet<Named
 /// The endings of files that hold what several sources need.
 pub(super) const HEADERS: [&str; 7] = [".h", ".hpp", ".hh", ".hxx", ".cuh", ".inl", ".ipp"];
 
-/// The other functions in headers with dispatchers that are called from outside of them. What helps in one call is
+/// The other functions in headers with wrappers that are called from outside of them. What helps in one call is
 /// mostly beside what helps in the others, and there may be only one caller of it.
 fn of_headers<'f>(
     processes: &'f [Vec<Made>],

@@ -1,4 +1,4 @@
-//! Which functions are dispatchers, from the call stacks of processes.
+//! Which functions are wrappers, from the call stacks of processes.
 
 use super::*;
 use crate::analysis::{Location, Wrappers};
@@ -37,10 +37,10 @@ const GET: Function = Function::urIPCGetMemHandleExp;
 const PUT: Function = Function::urIPCPutMemHandleExp;
 const OPEN: Function = Function::urIPCOpenMemHandleExp;
 
-/// The place of a call, as all answers show it, with the dispatchers of these processes.
+/// The place of a call, as all answers show it, with the wrappers of these processes.
 fn place(processes: &[Vec<Made>], frames: &str) -> String {
     let mut side = Location { stack: stack(frames), ..Location::default() };
-    Wrappers::default().mark(&mut side, &Dispatchers::find(processes));
+    Wrappers::default().mark(&mut side, &FoundWrappers::find(processes));
     side.site.unwrap()
 }
 
@@ -57,7 +57,7 @@ fn the_place_is_where_the_callers_of_one_function_differ() {
     assert_eq!(place(&run, two), "step, app.cpp:30");
     // Also where another process shows only one of its callers.
     assert_eq!(place(&run, "Gpu::free gpu.cpp:3 < leave app.cpp:60 < main app.cpp:51"), "leave, app.cpp:60");
-    // What calls the function itself is no dispatcher.
+    // What calls the function itself is no wrapper.
     let direct = "step app.cpp:40 < main app.cpp:50";
     assert_eq!(place(&run, direct), "step, app.cpp:40");
 }
@@ -78,7 +78,7 @@ fn processes_that_each_have_one_caller_show_nothing() {
 }
 
 #[test]
-fn a_function_that_begins_and_ends_objects_is_no_dispatcher() {
+fn a_function_that_begins_and_ends_objects_is_no_wrapper() {
     let warm = "step app.cpp:20 < main app.cpp:50";
     let hot = "step app.cpp:20 < main app.cpp:55";
     let mut run = frees(&[warm, hot]);
