@@ -3,7 +3,8 @@
 //! Reports the last close of a mapping, or the unmap of physical memory that is shared, while a copy, fill or prefetch
 //! that accesses it has not completed, or a kernel that has a pointer to it among its arguments. The software device
 //! says which commands have not. Other devices cannot be asked: there it is a note if the host has not waited for
-//! anything since the command was enqueued.
+//! the command: for its queue, or for an event behind it. Where a kernel, or something else that is not followed, may
+//! depend on the command, any wait counts.
 //!
 //! # Why it is bad
 //!

@@ -2,8 +2,9 @@
 //!
 //! Reports the free of memory that was exported while a copy, fill or prefetch of its owner that accesses it has not
 //! completed, or a kernel that has a pointer to it among its arguments. The software device says which commands have
-//! not. Other devices cannot be asked: there it is a note if the host has not waited for anything since the command was
-//! enqueued. A free by a command of a queue waits for its turn and is not reported.
+//! not. Other devices cannot be asked: there it is a note if the host has not waited for the command, as
+//! [closed-while-in-use](#closed-while-in-use) says. A free by a command of a queue waits for its turn and is not
+//! reported.
 //!
 //! # Why it is bad
 //!

@@ -237,7 +237,7 @@ pub(super) fn in_use(rule: &'static Rule, fact: &Fact<'_>, in_use: &InUse, ends:
         (command, None) => {
             let command = command.map_or_else(String::new, call);
             (
-                format!("{command} may access it: the host has waited for nothing since; not proved to have completed"),
+                format!("{command} may access it: the host has not waited for it; not proved to have completed"),
                 Severity::Note,
             )
         }

@@ -402,7 +402,12 @@ fn in_flight(state: &ProcessState, free: &Free, start: u64, length: u64) -> (Opt
     let unfinished = free.unfinished.filter(|offset| *offset < length);
     let mut commands = state.commands.iter().filter(|command| command.accesses(start, length));
     let is_judged = free.at_once && !free.completed;
-    let first = if is_judged { commands.clone().find(|command| command.place.time > state.waited) } else { None };
+    // Of a command list, it is not known when it was executed.
+    let may_be_unfinished = |command: &&records::Command| match command.position {
+        Some(position) => command.place.time > state.waited_for_all && !state.queues.is_known(position),
+        None => command.place.time > state.waited,
+    };
+    let first = if is_judged { commands.clone().find(may_be_unfinished) } else { None };
     let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some()));
     (command.map(|found| found.place), unfinished)
 }

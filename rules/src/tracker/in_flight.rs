@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use urscope_schema::{call::Nanos, handle::Handle};
 
-use super::{queues::Position, records::Serial};
+use super::records::{Position, Serial};
 use crate::place::{Place, ProcessId};
 
 /// Bytes of shared memory that a command accesses.

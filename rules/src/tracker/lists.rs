@@ -54,6 +54,11 @@ impl Lists {
         true
     }
 
+    /// Whether the handle is that of a list.
+    pub(super) fn has(&self, handle: u64) -> bool {
+        self.by_handle.contains_key(&handle)
+    }
+
     /// A list is empty again.
     pub(super) fn reset(&mut self, handle: u64) {
         if let Some(list) = self.by_handle.get_mut(&handle) {

@@ -101,8 +101,10 @@ pub(crate) struct ProcessState {
     pub(crate) unmapped: MappedRanges,
     /// What was exported, and has been unmapped, where other memory is mapped since.
     pub(crate) replaced_memory: Map<Serial, Replaced>,
-    /// When its host last knew that commands had completed, or could know it. It is taken to be for all of them.
+    /// When its host last knew that commands had completed, or could know it.
     pub(super) waited: Nanos,
+    /// When that may have been for all of them.
+    pub(super) waited_for_all: Nanos,
     /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
     /// Those on shared memory that the host does not know to have completed, in the same order.
@@ -169,6 +171,7 @@ impl ProcessState {
             commands: VecDeque::new(),
             unknown: VecDeque::new(),
             waited: Nanos(0),
+            waited_for_all: Nanos(0),
             queues: Queues::default(),
             lists: Lists::default(),
             told_to_host: Front::default(),

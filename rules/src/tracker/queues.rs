@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 use urscope_schema::call::{SyncKind, Synchronization};
 
-use super::maps::Map;
+use super::{maps::Map, records::Position};
 
 /// The default stream, which waits for all other streams that are not non-blocking, as they do for it.
 const DEFAULT: u64 = 0;
@@ -106,13 +106,10 @@ pub(super) struct Queues {
     forgotten: u64,
     /// Something that is not followed may be in any queue.
     any_not_followed: bool,
-}
-
-/// Where a command is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Position {
-    pub(super) queue: u64,
-    pub(super) number: u64,
+    /// Of each queue, the number up to which the host knows that what was enqueued has completed.
+    known: Map<u64, u64>,
+    /// The same of all queues.
+    known_of_all: u64,
 }
 
 impl Queues {
@@ -174,6 +171,35 @@ impl Queues {
     /// Whether a queue has signalled an event, and it was not reset since.
     pub(super) fn is_signalled(&self, event: u64) -> bool {
         self.events.contains_key(&event)
+    }
+
+    /// Where what was enqueued last in a queue is.
+    pub(super) fn latest(&self, queue: u64) -> Option<Position> {
+        self.by_handle.get(&queue).map(|of| Position { queue, number: of.last })
+    }
+
+    /// The host knows that all these have completed.
+    pub(super) fn note_known(&mut self, front: &Front) {
+        self.known_of_all = self.known_of_all.max(front.all);
+        for (queue, number) in &front.queues {
+            let known = self.known.entry(*queue).or_default();
+            *known = *number.max(known);
+        }
+    }
+
+    /// Whether the host knows that a command has completed.
+    pub(super) fn is_known(&self, at: Position) -> bool {
+        at.number <= self.known_of_all || self.known.get(&at.queue).is_some_and(|known| at.number <= *known)
+    }
+
+    /// Whether a host that waits for a queue, an event or all may wait for more than is in front of it: something that
+    /// is not followed may depend on any command.
+    pub(super) fn may_stand_for_more(&mut self, by: &Synchronization) -> bool {
+        let queue = by.queue.or_else(|| self.events.get(&by.event?).map(|event| event.queue));
+        if let Some(queue) = queue {
+            self.wait_for_default(queue);
+        }
+        queue.and_then(|queue| self.latest(queue)).is_none_or(|latest| self.is_behind_not_followed(latest))
     }
 
     /// Takes a synchronization into account. Returns what the host knows after it to have completed, or may know.

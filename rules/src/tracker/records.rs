@@ -215,6 +215,13 @@ pub struct DeviceError {
     pub commands: Vec<Place>,
 }
 
+/// Where a command is: in which queue, and which one it is of all that its process has enqueued.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position {
+    pub(super) queue: u64,
+    pub(super) number: u64,
+}
+
 /// A command of a queue or a command list.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
@@ -224,6 +231,8 @@ pub struct Command {
     pub addresses: [Option<u64>; 2],
     /// How many bytes at each.
     pub size: u64,
+    /// Where it is, unless it is in a command list.
+    pub(super) position: Option<Position>,
 }
 
 impl Command {

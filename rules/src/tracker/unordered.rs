@@ -135,8 +135,13 @@ impl Tracker {
         if let (true, SyncKind::Signals, Some(queue)) = (is_shared, by.kind, by.queue) {
             state.told_to_host.join(&state.queues.front_of(queue));
         }
+        let stands_for_more = is_shared || state.queues.may_stand_for_more(by);
         let Some(known) = state.queues.synchronize(by) else { return };
+        state.queues.note_known(&known);
         state.waited = state.waited.max(by.time);
+        if stands_for_more {
+            state.waited_for_all = state.waited;
+        }
         let mut since = Vec::new();
         state.unknown.retain_mut(|unknown| {
             let is_known = known.covers(unknown.position);
@@ -171,7 +176,7 @@ impl Tracker {
     /// Records of a process are lost. It may have waited for all commands.
     pub fn records_lost(&mut self, who: ProcessId, time: Nanos) {
         if let Some(state) = self.state_mut(who) {
-            state.waited = time;
+            (state.waited, state.waited_for_all) = (time, time);
             state.queues.forget();
             state.lists.forget();
             state.unknown.clear();

@@ -64,6 +64,31 @@ fn only_the_last_close_unmaps() {
     consumer("c: open h -> m\nc: copy m sized 64\nc: close m unfinished\nc: host-waits\nc: close m", &[]);
 }
 
+#[test]
+fn only_a_wait_that_was_for_the_command_counts() {
+    let copies = "c: copy m sized 64 queue q\nc: copy m + 128 sized 64 queue r\nc: host-waits of r";
+    for (wait, expected) in [
+        ("c: host-waits of q", &[][..]),
+        ("c: may-know of q", &[]),
+        ("c: host-waits", &[]),
+        ("c: host-waits of r", CLOSED),
+        ("c: signals for e of q\nc: host-waits for e", &[]),
+        ("c: signals for e of r\nc: host-waits for e", CLOSED),
+        ("c: signals for e of q\nc: awaits for e of r\nc: host-waits of r", &[]),
+        // It may have waited for a flag, in which way the other queue was waited for.
+        ("c: not-followed of r\nc: host-waits of r", &[]),
+        ("c: not-followed\nc: host-waits of r", &[]),
+        // What was enqueued there is not known.
+        ("c: host-waits of s", &[]),
+        ("c: host-waits for f", &[]),
+    ] {
+        consumer(&format!("{copies}\n{wait}\nc: close m"), expected);
+    }
+    let list = "c: list of l\nc: copy m sized 64 queue l\nc: executes for l of q\nc: copy m + 128 sized 64 queue r";
+    consumer(&format!("{list}\nc: close m"), CLOSED);
+    consumer(&format!("{list}\nc: host-waits of r\nc: close m"), &[]);
+}
+
 /// The device is asked before a close takes its turn, so what it says may be about an open that has ended since.
 #[test]
 fn a_command_of_another_thread_counts_if_it_began_after_the_last_other_close() {

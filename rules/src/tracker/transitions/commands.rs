@@ -10,7 +10,7 @@ use crate::tracker::records::{Command, DeviceError, MAX_COMMANDS};
 use crate::tracker::{pending::PendingChange, process_state::ProcessState, state::Tracker};
 
 /// A command is enqueued. If its size is not known, as for a kernel, the byte at its address counts. A command that
-/// accesses no shared memory is remembered, too, because it may be the first that was not waited for.
+/// accesses no shared memory is remembered, too: a list that has it may be executed when its memory has ended.
 pub(super) fn enqueue(tracker: &mut Tracker, at: Place, command: &operation::Command) -> PendingChange {
     let Some(state) = tracker.state_mut(at.process) else { return PendingChange::Nothing };
     let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));
@@ -19,11 +19,13 @@ pub(super) fn enqueue(tracker: &mut Tracker, at: Place, command: &operation::Com
     for address in [command.writes, command.reads].into_iter().flatten() {
         state.mapped.note_access(address, at.time);
     }
+    let queue = command.queue.unwrap_or_default();
+    let position = if state.lists.has(queue) { None } else { state.queues.latest(queue) };
     let commands = &mut state.commands;
     if commands.len() >= MAX_COMMANDS {
         commands.pop_front();
     }
-    commands.push_back(Command { place: at, addresses: [to, from], size: command.size.unwrap_or(1) });
+    commands.push_back(Command { place: at, addresses: [to, from], size: command.size.unwrap_or(1), position });
     PendingChange::Enqueue
 }
 
