@@ -53,6 +53,8 @@ pub(crate) struct Unknown {
     pub(super) read_by: SmallVec<[ProcessId; 2]>,
     /// The commands of other processes that were enqueued since.
     pub(super) since: Vec<Since>,
+    /// Whether it was enqueued since one of another process.
+    pub(super) is_second: bool,
 }
 
 /// How many pairs of commands of two processes no host has ordered, as far as is known, and were not judged.

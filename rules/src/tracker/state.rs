@@ -20,6 +20,8 @@ pub struct Tracker {
     pub(crate) states: Vec<ProcessState>,
     /// By host.
     pub(super) not_judged: Map<u64, NotJudged>,
+    /// When the hosts of commands knew that they had completed.
+    pub(super) over: Map<Place, Nanos>,
     /// The hosts on which not all commands of a process are known any more.
     pub(super) limited: Vec<u64>,
     pub(crate) exports: Exports,

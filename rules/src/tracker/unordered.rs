@@ -23,6 +23,9 @@ use crate::place::{Place, ProcessId};
 const COMMANDS: usize = 1024;
 const SINCE: usize = 64;
 
+/// Of how many commands it is remembered when they were known to be over.
+const OVER: usize = 4096;
+
 /// How many bytes the host may take for a flag.
 const FLAG: u64 = 64;
 
@@ -59,7 +62,7 @@ impl Tracker {
             return;
         }
         let is_kernel = command.is_kernel;
-        let unknown = Unknown {
+        let mut unknown = Unknown {
             place: at,
             position,
             parts,
@@ -67,8 +70,9 @@ impl Tracker {
             is_only_counted,
             read_by: SmallVec::new(),
             since: Vec::new(),
+            is_second: false,
         };
-        self.add_to_unknown(&unknown);
+        unknown.is_second = self.add_to_unknown(&unknown);
         let Some(state) = self.state_mut(at.process) else { return };
         // What is not ordered with a kernel is not ordered with the one behind it on the same memory.
         let is_same = |last: &&mut Unknown| {
@@ -143,13 +147,17 @@ impl Tracker {
             state.waited_for_all = state.waited;
         }
         let mut since = Vec::new();
+        let mut over = Vec::new();
         state.unknown.retain_mut(|unknown| {
             let is_known = known.covers(unknown.position);
             if is_known {
+                over.extend((unknown.is_second || !unknown.since.is_empty()).then_some((unknown.place, by.time)));
                 since.append(&mut unknown.since);
             }
             !is_known
         });
+        let room = OVER.saturating_sub(self.over.len());
+        self.over.extend(over.into_iter().take(room));
         for Since { first, second, bytes } in since {
             let unordered = Unordered { first, second, bytes, known: by.time };
             self.emit(facts, second.place, What::Unordered(&unordered));
@@ -173,6 +181,12 @@ impl Tracker {
         }
     }
 
+    /// When the process of a command knew that it had completed. That is remembered of commands in pairs that no host
+    /// has ordered.
+    pub fn known_to_be_over(&self, command: Place) -> Option<Nanos> {
+        self.over.get(&command).copied()
+    }
+
     /// Records of a process are lost. It may have waited for all commands.
     pub fn records_lost(&mut self, who: ProcessId, time: Nanos) {
         if let Some(state) = self.state_mut(who) {
@@ -193,10 +207,12 @@ impl Tracker {
     }
 
     /// Adds a command to those of other processes that are not known to have completed, and access the same bytes. What
-    /// may have waited for a flag, or may be ordered by one, is only counted, as is a kernel.
-    fn add_to_unknown(&mut self, new: &Unknown) {
+    /// may have waited for a flag, or may be ordered by one, is only counted, as is a kernel. Returns whether it was
+    /// added to one.
+    fn add_to_unknown(&mut self, new: &Unknown) -> bool {
         let at = new.place;
-        let Some(host) = self.process(at.process).map(|process| process.host) else { return };
+        let Some(host) = self.process(at.process).map(|process| process.host) else { return false };
+        let mut is_added = false;
         // The latest uses of events that processes share, by two processes.
         let mut uses = [(usize::MAX, Nanos(0)); 2];
         for (place, state) in self.states.iter().enumerate() {
@@ -244,6 +260,7 @@ impl Tracker {
                     let first = first.of(unknown.place);
                     let second = second.of(at);
                     unknown.since.push(Since { first, second, bytes });
+                    is_added = true;
                 }
             }
         }
@@ -251,6 +268,7 @@ impl Tracker {
         if pairs + at_pointers.count + behind_pointers.count > 0 {
             self.not_judged.entry(host).or_default().add(&not_judged);
         }
+        is_added
     }
 
     /// The pairs of commands of a host's processes that were not judged.
