@@ -7,7 +7,7 @@ use urscope_rules::tracker::{DeviceError, NotJudged};
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::trace::process_times::FILE;
 use urscope_schema::trace::records::{ADAPTER_TABLE, EntryPoint, Header, Module, UNSEEN_ADAPTER};
-use urscope_schema::{api::Function, counted, duration, enumerated, host::ranks::process_name};
+use urscope_schema::{api::Function, call::Nanos, counted, duration, enumerated, host::ranks::process_name};
 
 use super::findings::{Key, Node, Occurred, Repeated, Report};
 use super::merging::{Merger, TracedProcess};
@@ -59,10 +59,11 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator, comparison: &mu
             node.device_errors.push(device_error(process, failed));
         }
     }
-    for Repeated { first, occurrences } in found.into_iter().filter(|found| found.first.rule != NO_CALLS_SEEN) {
-        let node = merger.process(first.at.process).and_then(|process| nodes.get_mut(&process.host));
+    for mut found in found.into_iter().filter(|found| found.first.rule != NO_CALLS_SEEN) {
+        let node = merger.process(found.first.at.process).and_then(|process| nodes.get_mut(&process.host));
         if let Some(node) = node {
-            node.findings.push(locator.finding(merger, &graded(merger, first), &occurrences));
+            found.first = graded(merger, found.first);
+            node.findings.push(locator.finding(merger, &found));
         }
     }
     for (host, node) in &mut nodes {
@@ -171,8 +172,10 @@ impl Locator {
         Self { modules: HashMap::new(), frames: HashMap::new(), symbols, compared: HashMap::new() }
     }
 
-    fn finding(&mut self, merger: &Merger, finding: &Finding, occurrences: &[Occurred]) -> FoundFinding {
-        let process = self.location(merger, finding.at);
+    fn finding(&mut self, merger: &Merger, found: &Repeated) -> FoundFinding {
+        let Repeated { first: finding, occurrences, known } = found;
+        let [known_here, known_there] = *known;
+        let process = self.command(merger, finding.at, known_here);
         let occurrences = occurrences.iter().map(|occurred| occurrence(merger, &process, occurred)).collect();
         FoundFinding {
             rule: finding.rule.code.to_owned(),
@@ -181,7 +184,7 @@ impl Locator {
             function: process.function.clone(),
             call: process.call,
             process,
-            other: finding.other.map(|other| self.location(merger, other)),
+            other: finding.other.map(|other| self.command(merger, other, known_there)),
             others: finding.others.iter().map(|other| self.location(merger, *other)).collect(),
             later: finding
                 .other
@@ -207,6 +210,14 @@ impl Locator {
         }
     }
 
+    /// The location of a command, and when its host knew that it had completed.
+    fn command(&mut self, merger: &Merger, place: Place, known: Option<Nanos>) -> Location {
+        let process = merger.process(place.process);
+        let alignment = process.map(|process| merger.alignment(process.host)).unwrap_or_default();
+        let known_ns = known.map(|time| alignment.on_host(time));
+        Location { known_ns, ..self.location(merger, place) }
+    }
+
     /// The location of a place. Its time counts from the beginning of its node, like all times of a node.
     pub(crate) fn location(&mut self, merger: &Merger, place: Place) -> Location {
         let process = merger.process(place.process);
@@ -221,6 +232,7 @@ impl Locator {
             time_ns: alignment.on_host(place.time),
             function: place.function.map(|function| function.name().to_owned()),
             call: place.call.map(NonZeroU64::get),
+            known_ns: None,
             stack: process.map_or_else(Vec::new, |process| self.stack(process, place)),
             site: None,
             excerpt: None,

@@ -286,7 +286,7 @@ fn aligned(finding: &FoundFinding, node: &Node, shift: u64, several: bool) -> Fo
     let sides = std::iter::once(&mut found.process)
         .chain(&mut found.other)
         .chain(&mut found.later)
-        .map(|side| &mut side.time_ns);
+        .flat_map(|side| std::iter::once(&mut side.time_ns).chain(&mut side.known_ns));
     let occurrences = found.occurrences.iter_mut().map(|occurrence| &mut occurrence.time_ns);
     for time in sides.chain(occurrences).chain([&mut found.time_ns]) {
         *time = time.saturating_add(shift);

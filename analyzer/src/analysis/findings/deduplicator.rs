@@ -5,6 +5,7 @@ use std::{collections::HashMap, num::NonZeroU64};
 
 use urscope_rules::{Finding, Place, ProcessId, Severity};
 use urscope_schema::api::Function;
+use urscope_schema::call::Nanos;
 use urscope_schema::handle::{Handle, Kind};
 
 /// Findings with the same key are the same violation.
@@ -18,6 +19,8 @@ pub(crate) const KEPT: usize = 100;
 pub(crate) struct Repeated {
     pub(crate) first: Finding,
     pub(crate) occurrences: Vec<Occurred>,
+    /// Of a race: when the hosts knew that the commands of the first one had completed, here and on the other side.
+    pub(crate) known: [Option<Nanos>; 2],
 }
 
 /// Where and with which object a finding occurred.
@@ -61,7 +64,7 @@ impl Deduplicator {
                 }
             } else {
                 self.places.insert(key, self.findings.len());
-                self.findings.push(Repeated { first: finding, occurrences: vec![occurred] });
+                self.findings.push(Repeated { first: finding, occurrences: vec![occurred], known: [None; 2] });
             }
         }
     }

@@ -26,6 +26,10 @@ pub struct Location {
     pub function: Option<String>,
     /// The number of the call in its process.
     pub call: Option<u64>,
+    /// Of a race: when its process knew that the command had completed, in nanoseconds as [`Self::time_ns`]; absent if
+    /// urscope did not follow that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_ns: Option<u64>,
     /// The call stack, innermost frame first; empty if none was recorded.
     pub stack: Vec<Frame>,
     /// The call site in few words, as `exchange_halo, ring.cpp:37`: the innermost frame of the program that is no

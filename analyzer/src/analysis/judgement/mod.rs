@@ -331,6 +331,19 @@ pub struct Occurrence {
     pub count: u64,
 }
 
+impl FoundFinding {
+    /// Of two commands that nothing orders: the one that was enqueued first, the other one, and when the first one's
+    /// process knew that it had completed. That is behind the second one's enqueue, and nothing can have ordered them
+    /// in between.
+    pub fn unordered(&self) -> Option<(&Location, &Location, u64)> {
+        let mut sides = [&self.process, self.other.as_ref()?];
+        sides.sort_by_key(|side| side.time_ns);
+        let [first, second] = sides;
+        let known = first.known_ns.filter(|known| *known > second.time_ns)?;
+        Some((first, second, known))
+    }
+}
+
 #[cfg(test)]
 impl FoundFinding {
     /// A note about a place, once, and without details.

@@ -15,7 +15,10 @@ use crate::analysis::clock::{self, ClockAlignment};
 use crate::analysis::reading::{
     Cursor, Event, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, buffer_size, stay_open,
 };
-use crate::analysis::{AnalysisError, Ended, Observer, Progress, findings::Deduplicator};
+use crate::analysis::{
+    AnalysisError, Ended, Observer, Progress,
+    findings::{Deduplicator, Repeated},
+};
 
 /// The state of an analysis: the processes, the tracker, and the findings.
 #[derive(Clone, Default)]
@@ -235,6 +238,11 @@ impl Merger {
             .collect();
         self.unopened = (0..self.hosts.len() as u64).map(|host| self.tracker.unopened(host)).collect();
         self.deduplicator.add(&mut self.judged.checker.take());
+        let is_of_two_commands = |found: &&mut Repeated| found.first.rule.facts.contains(&FactKind::Unordered);
+        for found in self.deduplicator.findings.iter_mut().filter(is_of_two_commands) {
+            let sides = [Some(found.first.at), found.first.other];
+            found.known = sides.map(|side| self.tracker.known_to_be_over(side?));
+        }
         (self.tracker, self.judged.checker) = (Tracker::default(), Checker::default());
     }
 
