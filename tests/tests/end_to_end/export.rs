@@ -134,6 +134,26 @@ fn physical_memory_and_events_are_drawn_alike() {
     assert!(flows.any(|flow| flow.0.ends_with(&from) && flow.1 == "urEventRelease" && !flow.2), "{event:?}");
 }
 
+/// What is drawn of commands that nothing orders.
+const UNORDERED: &str = "select slice.name as name, process.name as process from slice join process_track on track_id = process_track.id \
+    join process using (upid) where category = 'race' order by slice.ts, slice.id";
+
+#[test]
+fn commands_that_nothing_orders_are_drawn_with_the_time_in_which_nothing_can_have_ordered_them() {
+    let outcome = TestRun::of("sycl_order told_first", Release::R2026_2, Adapter::V2).run();
+    drawn(&outcome);
+    let opinion = perfetto::opinion(&outcome.merged_trace(), &[UNORDERED]);
+    let bar = |row: &Value| format!("{}: {}", row["process"].as_str().unwrap(), row["name"].as_str().unwrap());
+    assert_eq!(
+        opinion.rows(0).iter().map(bar).collect::<Vec<_>>(),
+        [
+            "sycl_order, producer: urEnqueueUSMFill: enqueued until known to be over",
+            "sycl_order, consumer: urEnqueueUSMMemcpy: enqueued until known to be over",
+            "sycl_order, consumer: nothing orders the two commands",
+        ]
+    );
+}
+
 /// The named slices with their places in the source, the processes, and the track of all findings.
 const PLACED: &str = "select name, coalesce(extract_arg(arg_set_id, 'args.file'), extract_arg(arg_set_id, 'debug.file')) as file, \
     coalesce(extract_arg(arg_set_id, 'args.line'), extract_arg(arg_set_id, 'debug.line')) as line \

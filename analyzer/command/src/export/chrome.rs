@@ -17,13 +17,15 @@ pub(super) struct Chrome<'w> {
     failed: Option<io::Error>,
     /// A buffer for one event, because serde_json writes many small pieces.
     line: Vec<u8>,
+    /// How many bars have a track of their own.
+    bars: u64,
 }
 
 impl<'w> Chrome<'w> {
     pub(super) fn begin(out: &'w mut dyn Write) -> Self {
         let other = json!({"urscope": env!("CARGO_PKG_VERSION")});
         let failed = write!(out, r#"{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":["#).err();
-        Self { out, failed, line: b"\n".to_vec() }
+        Self { out, failed, line: b"\n".to_vec(), bars: 0 }
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -137,6 +139,15 @@ impl Drawing for Chrome<'_> {
     fn death(&mut self, on: Track, life: &Lifetime, name: &str, at: u64, how: &str) {
         let args = EventArguments::of("ended_by", Argument::Text(how.into()));
         self.event(&Event::life("e", on, life, name, args).at(at));
+    }
+
+    fn bar(&mut self, pid: u32, category: &'static str, name: &str, (from, to): (u64, u64), args: EventArguments) {
+        self.bars += 1;
+        for (phase, at, args) in [("b", from, args), ("e", to, EventArguments::default())] {
+            let id2 = Some(Local { local: Hex(self.bars) });
+            let event = Event::new(phase, name, Track { pid, tid: pid }, args).of(category).at(at);
+            self.event(&Event { id2, ..event });
+        }
     }
 
     fn counter(&mut self, pid: u32, _: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {

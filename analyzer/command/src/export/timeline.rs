@@ -93,7 +93,32 @@ impl<D: Drawing> Timeline<D> {
             }
         }
         self.drawing.finding(None, &text(name), found.time_ns, content(found));
+        self.unordered(found);
         self.written.findings += 1;
+    }
+
+    /// Draws two commands that nothing orders, each from its enqueue until it was known to be over, and the time in
+    /// which nothing can have ordered them. If the end of the second one is not known, its bar ends with that time.
+    fn unordered(&mut self, found: &FoundFinding) {
+        let Some((first, second, known)) = found.unordered() else { return };
+        for side in [first, second] {
+            let how =
+                if side.known_ns.is_some() { "enqueued until known to be over" } else { "enqueued, end not known" };
+            let name = format!("{}: {how}", side.function.as_deref().unwrap_or("command"));
+            let mut args = EventArguments::default();
+            side.call.into_iter().for_each(|call| args.put("call", Argument::Number(call)));
+            args.put("stack", Argument::Lines(stack(side)));
+            self.bar(side, &name, side.known_ns.unwrap_or(known), args);
+        }
+        self.bar(second, "nothing orders the two commands", known, content(found));
+    }
+
+    /// Draws a bar of a race on the process of a command, from its enqueue on.
+    fn bar(&mut self, side: &Location, name: &str, to: u64, args: EventArguments) {
+        let number = self.process_index.number(side);
+        if let Some(on) = number.and_then(|number| self.track(number, side.tid)) {
+            self.drawing.bar(on.pid, "race", &text(name), (side.time_ns, to), args);
+        }
     }
 
     /// The track of a thread; `tid` 0 is the main thread.

@@ -17,6 +17,7 @@ mod merging;
 mod profile;
 mod scale;
 mod tables;
+mod timeline;
 #[path = "../../../tests/analysis/traces.rs"]
 #[allow(dead_code, reason = "other tests use it as well")]
 mod traces;

@@ -201,6 +201,12 @@ impl Drawing for Perfetto<'_> {
         self.event(at, &track_event(END, track).message(4, &how));
     }
 
+    fn bar(&mut self, pid: u32, category: &'static str, name: &str, (from, to): (u64, u64), args: EventArguments) {
+        let track = self.beside(pid, name, None);
+        self.event(from, &named(track_event(BEGIN, track), category, name, &args));
+        self.event(to, &track_event(END, track));
+    }
+
     fn counter(&mut self, pid: u32, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {
         for (key, value) in values {
             let name = format!("{name} {key}");
