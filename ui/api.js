@@ -15,7 +15,7 @@
  * @typedef {{file: string, line: number, first: number, lines: string[], changed: boolean}} Excerpt
  * @typedef {{module: string, offset: string, function: string | null, file: string | null, line: number | null, source?: string, wrapper?: boolean}} Frame
  * @typedef {{host: string, pid: number, rank?: number | null, executable: string, tid: number, time_ns: number, function: string | null,
- *   call: number | null, stack: Frame[], site?: string}} Side
+ *   call: number | null, known_ns?: number, stack: Frame[], site?: string}} Side
  * @typedef {{rule: string, severity: 'error' | 'warning' | 'note', process: Side, other: Side | null, others?: Side[], later?: Side, time_ns: number,
  *   function: string | null, call: number | null, message: string, advice: string, count: number, occurrences: Occurrence[], hosts: Record<string, number>,
  *   subject: string | null, kind: string | null, size: number | null, fingerprint: string | null, identity: string, fails: boolean,

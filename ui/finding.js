@@ -9,13 +9,16 @@ import { badge, figure, size, when, who } from './format.js';
 import { href } from './router.js';
 import { called, finding, nameOf, processOf, sentence } from './run.js';
 import { historyTable, callsAround, occurrences, side } from './finding_sides.js';
+import { unorderedPicture } from './unordered.js';
 
 /** How much the timeline shows at least on each side of a finding, in nanoseconds. */
 const AROUND = 100_000;
 
 /** @param {import('./run.js').RunData} data @param {import('./run.js').Finding} found */
 function timelineRange({ run }, found) {
-  const times = [found.process, found.other, found.later].flatMap((side) => (side ? [side.time_ns] : []));
+  const times = [found.process, found.other, found.later].flatMap((side) =>
+    side ? [side.time_ns, side.known_ns ?? side.time_ns] : [],
+  );
   const [first, last] = [Math.min(...times), Math.max(...times)];
   const around = Math.max((last - first) / 4, AROUND);
   return {
@@ -171,6 +174,7 @@ export function open(container, first, route, actions) {
     swap(
       container,
       head(data, index, actions),
+      unorderedPicture(data.run, found),
       el('div', { class: 'sides' }, side(data, index, 'here', sources[0]), found.other && side(data, index, 'there', sources[1])),
       facts(found),
       rule,

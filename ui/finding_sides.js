@@ -95,6 +95,7 @@ export function side({ run, check }, index, name, source) {
       { class: 'facts' },
       el('dt', {}, 'when'),
       el('dd', {}, when(side.time_ns)),
+      side.known_ns && [el('dt', {}, 'known to be over'), el('dd', {}, when(side.known_ns))],
       side.function && [el('dt', {}, 'function'), el('dd', {}, el('code', {}, side.function))],
       side.call !== null && [
         el('dt', {}, 'call'),

@@ -7,6 +7,7 @@ import { answer, badge, bytes, count, figure, moment, size, span, when, who } fr
 import { grid, pages } from './grid.js';
 import { href } from './router.js';
 import { called, nameOf, processOf, sentence } from './run.js';
+import { legend } from './unordered.js';
 
 /** How many entries of a history are beside the timeline; the handle's own view has more. */
 const MOMENTS = 40;
@@ -99,6 +100,7 @@ export function aboutInstant(container, { run, check }, instant, controls) {
       el('a', { href: href('finding', nameOf(check.findings, instant.finding)) }, found.rule),
     ),
     el('p', {}, when(instant.time), ' ', instant.process >= 0 && called(run, instant.process)),
+    instant.unordered && el('p', { class: 'faint' }, legend(instant.unordered)),
     el(
       'p',
       { class: 'links' },

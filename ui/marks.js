@@ -2,10 +2,11 @@
  * The instants of mistakes: when each occurrence of a finding happened, in which process, and with which lifetimes.
  *
  * @typedef {{time: number, process: number, severity: string, finding: number, fingerprint: string | null, lifetimes: number[],
- *   other: {time: number, process: number} | null, others: number[]}} Instant  `other` is the other side, if it is known, and `others` are
- *   the further processes there
+ *   other: {time: number, process: number} | null, others: number[], unordered: ReturnType<typeof unordered>}} Instant  `other` is the
+ *   other side, if it is known, `others` are the further processes there, and `unordered` are two commands that nothing orders
  */
 import { SEVERITIES, processOf } from './run.js';
+import { unordered } from './unordered.js';
 
 /** At most this many are marked. */
 const MOST = 5000;
@@ -34,7 +35,8 @@ export function instantsOf({ run, check }, lifetimes, rule) {
         finding.other && first ? { time: finding.other.time_ns, process: processOf(run, finding.other)?.index ?? -1 } : null;
       const others = first ? (finding.others ?? []).map((side) => processOf(run, side)?.index ?? -1) : [];
       const { severity } = finding;
-      found.push({ time: place.time_ns, process, severity, finding: index, fingerprint, lifetimes: [], other, others });
+      const about = { severity, finding: index, fingerprint, lifetimes: [], other, others };
+      found.push({ time: place.time_ns, process, ...about, unordered: first ? unordered(run, finding) : null });
     }
   });
   /** The instants of a finding by the handle data. @type {Map<string, Instant[]>} */

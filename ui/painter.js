@@ -10,6 +10,7 @@ import { mark, visible } from './marks.js';
 import { BAR, FONT, MARKS, ROW, STRIP, TOP } from './measures.js';
 import { minimap, ruler, strip } from './ruler.js';
 import { colours } from './theme.js';
+import { paintUnordered } from './unordered.js';
 
 const NAMES = [
   'card',
@@ -297,6 +298,7 @@ export class Painter {
     for (const instant of instants) put(layout.headOf[instant.process] ?? -1, instant);
     for (let index = first; index < last; index++)
       for (const lifetime of layout.rows[index].marks) for (const instant of of.get(lifetime) ?? []) put(index, instant);
+    paintUnordered(this.context, this.ink, frame);
     this.arrow(frame, scale);
     for (const [row, found] of rows) {
       const y = TOP + row * ROW - top + ROW / 2;

@@ -161,3 +161,24 @@ export async function shows_ranks_in_order({ base, open }) {
     `every row has its call site: ${sites}`,
   );
 }
+
+/** Two commands that nothing orders are two bars, on the finding and on the timeline, with the time between them. */
+export async function shows_what_nothing_orders({ base, open }) {
+  const [found] = (await ask(base, 'check')).findings;
+  const [first, second] = [found.other, found.process].sort((a, b) => a.time_ns - b.time_ns);
+  assert.ok(second.time_ns < first.known_ns, 'the second one was enqueued too early');
+  const page = await open();
+  await go(page, base, `#/finding/${found.identity}`);
+  const picture = page.getByRole('img', { name: 'Both commands: write: urEnqueueUSMFill and read: urEnqueueUSMMemcpy' });
+  await picture.waitFor();
+  const [between, ...bars] = await picture
+    .locator('rect')
+    .evaluateAll((all) => all.map(({ x, width }) => [x.baseVal.value, x.baseVal.value + width.baseVal.value]));
+  const near = (one, other) => Math.abs(one - other) < 2;
+  assert.equal(bars.length, 2);
+  assert.ok(near(between[0], bars[1][0]) && near(between[1], bars[0][1]) && bars[0][0] === 0, `${between}; ${bars}`);
+
+  await page.getByRole('link', { name: 'This moment on the timeline' }).click();
+  await timeline(page);
+  await page.locator('.detail', { hasText: /In the [\d.]+ [um]s that are marked, nothing orders them\./ }).waitFor();
+}

@@ -96,6 +96,11 @@ fn the_instant_of_a_mistake_is_marked() {
 }
 
 #[test]
+fn commands_that_nothing_orders_are_bars_on_the_page() {
+    play("shows_what_nothing_orders", &run_of("sycl_order told_first"));
+}
+
+#[test]
 fn many_handles_are_rows_of_density_at_first() {
     play("begins_collapsed", &run_of("clean_threads"));
 }

@@ -14,7 +14,7 @@ assets! {
     "handover.js", "help.js", "in_view.js", "index.html", "input.js", "lanes.js", "lifetime.js", "lifetimes.js", "marks.js",
     "matrix.js", "measures.js", "neighbours.js", "overview.js", "page.css", "painter.js", "perfetto.html",
     "perfetto.js", "range.js", "router.js", "ruler.js", "run.js", "saved.js", "saved_page.js", "theme.js", "timeline.js",
-    "timeline_filter.js", "timeline_range.js", "timeline_selection.js", "timeline_state.js", "views.css",
+    "timeline_filter.js", "timeline_range.js", "timeline_selection.js", "timeline_state.js", "unordered.js", "views.css",
 }
 
 /// The file of an empty name.
