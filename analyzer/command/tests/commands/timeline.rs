@@ -58,3 +58,15 @@ fn a_command_whose_end_is_not_known_is_drawn_as_far_as_nothing_orders_it() {
 fn what_is_ordered_has_no_bars() {
     assert_eq!(bars(&RACE.replace("\nc: copy", "\np: host-waits\nc: copy")), []);
 }
+
+/// It counts from its execution on, and each execution has an end of its own.
+#[test]
+fn a_command_of_a_list_is_enqueued_when_the_list_is_executed() {
+    let list = RACE
+        .replace("p: copy a sized 64 cuda", "p: list of l\np: copy a sized 64 cuda queue l\np: executes for l of s");
+    let [first, second, between] = &bars(&format!("{list}\np: host-waits\nc: host-waits"))[..] else { panic!("bars") };
+    let again =
+        format!("{list}\np: host-waits\nc: host-waits\nc: copy m sized 64 cuda\np: executes for l of s\np: host-waits");
+    assert_eq!(&bars(&again)[..], [first.clone(), second.clone(), between.clone()]);
+    assert!(first.2 < second.2 && second.2 < first.3, "{first:?} {second:?}");
+}
