@@ -273,6 +273,20 @@ WRITES(fence_of_before, {
   writer.listed.execute();
   writer.wait_for_fence(fence);
 });
+ADD_MODE(
+    never_waited,
+    [](Peer &reader) {
+      Side writer;
+      reader.send(message(writer.got));
+      reader.await("ready");
+      writer.write(writer.in_order);
+      reader.say("written");
+      reader.await("read");
+      reader.say("waited");
+      reader.await("closed");
+      writer.ze.free(writer.memory);
+    },
+    [](Peer &writer) { read_second(writer, [](Side &) {}, read_at_once); });
 READS(enqueued_before, [](Side &reader) { reader.read(reader.in_order); }, [](Side &reader) { reader.wait_for(reader.in_order); });
 
 } // namespace

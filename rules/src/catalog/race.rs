@@ -260,19 +260,22 @@ fn race(tracker: &Tracker, one: &Executing, other: &Executing) -> Option<Finding
 fn never_ordered(tracker: &Tracker, unordered: &Unordered) -> Finding {
     let Unordered { first, second, bytes, known } = unordered;
     let does = |it: &UnorderedAccess| if it.writes { "writes" } else { "reads" };
-    let early = known.0.saturating_sub(second.place.time.0);
+    let owner = name(tracker, first.place.process);
+    let why = known.map_or_else(
+        || format!("{owner} ended without having waited for its command"),
+        |known| {
+            let early = duration(known.0.saturating_sub(second.place.time.0));
+            format!("it was enqueued {early} before {owner} knew that its command had completed")
+        },
+    );
     let message = format!(
-        "{} {} {} in {}, and nothing orders that and {}, which {} it in {}: it was enqueued {} before {} knew that its command had \
-         completed, and {} are in common",
+        "{} {} {} in {}, and nothing orders that and {owner}, which {} it in {}: {why}, and {} are in common",
         name(tracker, second.place.process),
         does(second),
         second.memory,
         call(second.place),
-        name(tracker, first.place.process),
         does(first),
         call(first.place),
-        duration(early),
-        name(tracker, first.place.process),
         size(*bytes),
     );
     let finding = Finding { subject: Some(second.memory), ..Finding::of_call(&RULE, second.place, message) };

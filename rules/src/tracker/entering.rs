@@ -38,6 +38,9 @@ impl Tracker {
                     state.event_used = at.time;
                 }
             }
+            Operation::Release(Kind::Context, _) | Operation::ReleasePrimary(_) | Operation::ResetPrimary(_) => {
+                self.context_ends(who);
+            }
             Operation::Export(Export { kind: Kind::EventPool, .. })
             | Operation::Open(Open { makes: Kind::EventPool, .. }) => {
                 if let Some(state) = self.state_mut(who) {

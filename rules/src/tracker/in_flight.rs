@@ -55,6 +55,8 @@ pub(crate) struct Unknown {
     pub(super) since: Vec<Since>,
     /// Whether it was enqueued since one of another process.
     pub(super) is_second: bool,
+    /// Its context has ended: it may have completed by then.
+    pub(super) may_be_over: bool,
 }
 
 /// How many pairs of commands of two processes no host has ordered, as far as is known, and were not judged.
@@ -109,8 +111,8 @@ pub struct Unordered {
     pub second: UnorderedAccess,
     /// How many bytes both access.
     pub bytes: u64,
-    /// When the process of the first one knew that it had completed.
-    pub known: Nanos,
+    /// When the process of the first one knew that it had completed; `None` if it ended without having waited.
+    pub known: Option<Nanos>,
 }
 
 /// One of them.

@@ -17,6 +17,7 @@ impl Tracker {
     ///
     /// From here on nothing is open in it, even if it still runs: what it did after its last record is not known.
     pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
+        self.unknown_ends(who, how, facts);
         self.facts_of_end(who, how, at, facts);
         transitions::end(self, who, how, at);
     }

@@ -16,7 +16,7 @@ use super::fact::{FactConsumer, What};
 use super::in_flight::{KernelPairs, NotJudged, Part, Since, Unknown, Unordered};
 use super::lists::Added;
 use super::records::{Mapping, Serial};
-use super::{process_state::ProcessState, state::Tracker};
+use super::{process::End, process_state::ProcessState, state::Tracker};
 use crate::place::{Place, ProcessId};
 
 /// How many commands of a process are kept, and of others that were enqueued since one of them.
@@ -71,6 +71,7 @@ impl Tracker {
             read_by: SmallVec::new(),
             since: Vec::new(),
             is_second: false,
+            may_be_over: false,
         };
         unknown.is_second = self.add_to_unknown(&unknown);
         let Some(state) = self.state_mut(at.process) else { return };
@@ -159,7 +160,7 @@ impl Tracker {
         let room = OVER.saturating_sub(self.over.len());
         self.over.extend(over.into_iter().take(room));
         for Since { first, second, bytes } in since {
-            let unordered = Unordered { first, second, bytes, known: by.time };
+            let unordered = Unordered { first, second, bytes, known: Some(by.time) };
             self.emit(facts, second.place, What::Unordered(&unordered));
         }
     }
@@ -178,6 +179,27 @@ impl Tracker {
                 }
                 Added::Order(order) => self.synchronization(who, &Synchronization { tid, time, queue, ..order }, facts),
             }
+        }
+    }
+
+    /// A context of a process ends. That may wait for its commands.
+    pub(super) fn context_ends(&mut self, who: ProcessId) {
+        if let Some(state) = self.state_mut(who) {
+            state.unknown.iter_mut().for_each(|unknown| unknown.may_be_over = true);
+        }
+    }
+
+    /// A process ends, without having waited for what is unknown. Nobody else is known to have waited for it.
+    pub(super) fn unknown_ends(&mut self, who: ProcessId, how: End, facts: &mut (impl FactConsumer + ?Sized)) {
+        let Some(state) = self.state_mut(who) else { return };
+        let unknown = std::mem::take(&mut state.unknown);
+        // When another one ended, or what it did last, is not known.
+        if !matches!(how, End::Exited | End::Exec) {
+            return;
+        }
+        for Since { first, second, bytes } in unknown.into_iter().flat_map(|unknown| unknown.since) {
+            let unordered = Unordered { first, second, bytes, known: None };
+            self.emit(facts, second.place, What::Unordered(&unordered));
         }
     }
 
@@ -238,7 +260,7 @@ impl Tracker {
                 let conflict = pairs().find_map(|(first, second)| Some((first, second, first.conflict(second)?)));
                 is_told |= unknown.read_by.contains(&at.process);
                 let Some((first, second, bytes)) = conflict else { continue };
-                if unknown.place.time <= used {
+                if unknown.may_be_over || unknown.place.time <= used {
                     continue;
                 }
                 if first.writes && !unknown.read_by.contains(&at.process) {

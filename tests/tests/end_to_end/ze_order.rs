@@ -33,7 +33,7 @@ const RIGHT_BY_HOST: [&str; 5] =
     ["right_gate", "right_gate_again", "right_gate_reset_by_list", "right_gate_made_anew", "right_gate_of_list"];
 
 /// Programs in which the process that writes says so too early, or the other one reads too early.
-const WRONG: [&str; 8] = [
+const WRONG: [&str; 9] = [
     "told_first",
     "other_list",
     "other_event",
@@ -41,6 +41,7 @@ const WRONG: [&str; 8] = [
     "executed_and_told",
     "executed_again_and_told",
     "fence_of_before",
+    "never_waited",
     "enqueued_before",
 ];
 

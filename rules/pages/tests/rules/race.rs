@@ -338,6 +338,36 @@ fn a_host_may_signal_an_event_that_no_queue_has_signalled() {
 }
 
 #[test]
+fn a_process_that_never_waits_for_its_command_orders_nothing() {
+    let begin = "p: alloc a 64\np: get a -> h\nc: open h -> m\nc: copy m sized 64";
+    let overwrites = "p: copy a sized 64\np: host-waits";
+    let races = |steps: &str| {
+        let found = scenarios::play(&format!("{begin}\n{steps}\np: put h\np: free a"));
+        let races: Vec<_> = found.into_iter().filter(|finding| finding.rule.code == "race").collect();
+        races.into_iter().map(|race| race.message).collect::<Vec<_>>()
+    };
+    let found = races(&format!("{overwrites}\nc: close m\nc: exit"));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("c (pid 200) ended without having waited for its command, and 64 bytes"), "{found:?}");
+    for (steps, expected) in [
+        ("{overwrites}\nc: close m\nc: exec", 1),
+        ("{overwrites}\nc: close m\nc: host-waits\nc: exit", 1),
+        ("c: host-waits\n{overwrites}\nc: close m\nc: exit", 0),
+        // Whoever was told of its end may have overwritten the memory.
+        ("c: close m\nc: exit\n{overwrites}", 0),
+        // When it ended is not known.
+        ("{overwrites}\nc: killed", 0),
+        // The end of a context may wait.
+        ("c: release x\n{overwrites}\nc: exit", 0),
+        ("{overwrites}\nc: release x\nc: exit", 1),
+    ] {
+        let steps = steps.replace("{overwrites}", overwrites);
+        let context = if steps.contains(" x") { "c: context x\n" } else { "" };
+        assert_eq!(races(&format!("{context}{steps}")).len(), expected, "{steps}");
+    }
+}
+
+#[test]
 fn where_not_all_commands_are_recorded_nothing_is_judged() {
     let copy = "p: copy a sized 64 cuda queue s";
     for limited in ["p", "c"] {
