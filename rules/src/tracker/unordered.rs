@@ -111,9 +111,9 @@ impl Tracker {
             (SyncKind::List, Some(list)) => return state.lists.list(list),
             (SyncKind::Shares, _) => return state.lists.forget(),
             (SyncKind::Executes, _) => return self.execute(who, by, facts),
-            (SyncKind::Resets, Some(list)) => return state.lists.reset(list),
+            (SyncKind::Resets, Some(list)) if by.event.is_none() => return state.lists.reset(list),
             (SyncKind::InOrder | SyncKind::OutOfOrder, Some(queue)) => state.lists.queue(queue),
-            (SyncKind::Signals | SyncKind::WaitsFor | SyncKind::NotFollowed, list)
+            (SyncKind::Signals | SyncKind::WaitsFor | SyncKind::NotFollowed | SyncKind::Resets, list)
                 if state.lists.add(list, Added::Order(*by)) =>
             {
                 return;

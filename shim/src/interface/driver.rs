@@ -55,8 +55,8 @@ pub(super) fn pass_known(
         }
     }
     // What the runtime does with its queues is part of one of its own calls.
-    let is_recorded = matches!(effect, Effect::Creates(Kind::Queue) | Effect::Exposes(_)) || commands::are_recorded();
-    if is_recorded && caller::owner(caller::address()) == Owner::Runtime {
+    let is_of_order = matches!(effect, Effect::Creates(Kind::Queue) | Effect::Exposes(_)) || commands::are_recorded();
+    if is_of_order && caller::owner(caller::address()) == Owner::Runtime {
         return call::pass_on_inner(effect, call);
     }
     call::pass_on(effect, call)

@@ -126,7 +126,8 @@ pub(crate) fn after(function: Function, effect: Effect, inputs: &Inputs, result:
             }
             Effect::Clears(Kind::Queue) => ordered(SyncKind::Resets, inputs.queue(), None),
             Effect::Clears(_) | Effect::Destroys(Kind::Event) => {
-                inputs.events().for_each(|event| ordered(SyncKind::Resets, None, Some(event)));
+                let list = inputs.queue().filter(|list| *list != 0);
+                inputs.events().for_each(|event| ordered(SyncKind::Resets, list, Some(event)));
             }
             _ => {}
         }

@@ -332,6 +332,8 @@ fn a_host_may_signal_an_event_that_no_queue_has_signalled() {
         ("p: signals for e of t\n{copy}", 1),
         ("p: signals for e of t\np: resets for e\n{copy}", 0),
         ("p: resets for e\np: signals for e of t\n{copy}", 1),
+        ("p: list of l\np: signals for e of t\np: resets for e of l\n{copy}", 1),
+        ("p: list of l\np: resets for e of l\np: signals for e of t\np: executes for l of t\n{copy}", 0),
     ] {
         assert_eq!(races(&steps.replace("{copy}", copy), ""), expected, "{steps}");
     }
