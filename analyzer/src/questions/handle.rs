@@ -229,9 +229,15 @@ impl HistoryBuilder {
     }
 
     /// The fingerprint of the export that a call is about, if the history is about it.
-    fn matching_fingerprint(&self, tracker: &Tracker, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
+    fn matching_fingerprint(
+        &self,
+        tracker: &Tracker,
+        who: ProcessId,
+        function: Function,
+        values: &Values,
+    ) -> Option<u64> {
         let mut bytes = None;
-        tracker.about(who, call.0, call.1, |id| {
+        tracker.about(who, function, values, |id| {
             let known = || tracker.export(id).map(|shared| shared.fingerprint);
             if bytes.is_none() {
                 bytes = match &self.of {
@@ -248,7 +254,7 @@ impl Observer for HistoryBuilder {
     fn enter(&mut self, tracker: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
         let Enter { function, call, values, .. } = *enter;
         let place = Place::of(who, &enter.begun(&enter.nulls()));
-        let index = self.matching_fingerprint(tracker, who, (function, &values)).map(|fingerprint| {
+        let index = self.matching_fingerprint(tracker, who, function, &values).map(|fingerprint| {
             let value = values.subject();
             self.moments.push(RecordedCall { place, fingerprint, value, result: None, took: None });
             self.moments.len() - 1
@@ -261,7 +267,7 @@ impl Observer for HistoryBuilder {
     fn exit(&mut self, tracker: &Tracker, who: ProcessId, _: u64, exit: &Exit) {
         let Some((place, inputs, index)) = self.pending.remove(&(who, exit.call)) else { return };
         let index = index.or_else(|| {
-            let fingerprint = self.matching_fingerprint(tracker, who, (exit.function, &exit.values))?;
+            let fingerprint = self.matching_fingerprint(tracker, who, exit.function, &exit.values)?;
             let born = inputs.pointer.and_then(|pointer| tracker.born(who, pointer));
             let born = born.filter(|_| exit.values.data.is_some());
             let fresh = born.filter(|born| !self.moments.iter().any(|call| call.place == *born));

@@ -65,7 +65,7 @@ impl Tracker {
 
     /// A process has a device: its handle, and the one in the interface below its adapter, its index among the devices
     /// of its platform, if it is one of these, and its name, which may be empty.
-    pub fn device(&mut self, who: ProcessId, (handle, native): (u64, Option<u64>), index: Option<u32>, name: &str) {
+    pub fn device(&mut self, who: ProcessId, handle: u64, native: Option<u64>, index: Option<u32>, name: &str) {
         let Some(state) = self.state_mut(who) else { return };
         for handle in [Some(handle), native].into_iter().flatten() {
             if state.devices.len() < MAX_DEVICES || state.devices.contains_key(&handle) {

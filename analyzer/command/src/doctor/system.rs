@@ -20,7 +20,7 @@ pub(crate) fn lines() -> Vec<Line> {
     let limits = getrlimit(Resource::Nofile);
     vec![
         kernel(&rustix::system::uname().release().to_string_lossy()),
-        files((limits.current, limits.maximum)),
+        files(limits.current, limits.maximum),
         memory(&probe::offered().map(drop)),
         namespace(fs::metadata("/proc/self/ns/pid").ok().map(|metadata| metadata.ino())),
         directory(&run::writable(Path::new("."))),
@@ -41,7 +41,7 @@ fn kernel(release: &str) -> Line {
 }
 
 /// The line about the soft and the hard limit of open files; `None` is unlimited.
-fn files((soft, hard): (Option<u64>, Option<u64>)) -> Line {
+fn files(soft: Option<u64>, hard: Option<u64>) -> Line {
     let word = |limit: Option<u64>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
     let found = format!("open files: soft limit {}, hard limit {}", word(soft), word(hard));
     let raise = format!("each held handle takes a descriptor; ulimit -n {} raises the limit", word(hard));
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn a_low_limit_of_open_files_is_a_warning() {
-        assert_eq!(files((Some(256), Some(4096))).state, State::Warning);
-        let usual = files((Some(1024), Some(524_288)));
+        assert_eq!(files(Some(256), Some(4096)).state, State::Warning);
+        let usual = files(Some(1024), Some(524_288));
         assert_eq!(usual.state, State::Ok);
         assert!(usual.advice.unwrap().contains("ulimit -n 524288"));
-        assert_eq!(files((None, None)), Line::ok("files", "open files: soft limit no limit, hard limit no limit"));
+        assert_eq!(files(None, None), Line::ok("files", "open files: soft limit no limit, hard limit no limit"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! arrows to their slices. Lifetimes are async slices with an id that is local to their process.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use serde::Serialize;
 use serde_json::json;
@@ -141,9 +142,9 @@ impl Drawing for Chrome<'_> {
         self.event(&Event::life("e", on, life, name, args).at(at));
     }
 
-    fn bar(&mut self, pid: u32, category: &'static str, name: &str, (from, to): (u64, u64), args: EventArguments) {
+    fn bar(&mut self, pid: u32, category: &'static str, name: &str, span: Range<u64>, args: EventArguments) {
         self.bars += 1;
-        for (phase, at, args) in [("b", from, args), ("e", to, EventArguments::default())] {
+        for (phase, at, args) in [("b", span.start, args), ("e", span.end, EventArguments::default())] {
             let id2 = Some(Local { local: Hex(self.bars) });
             let event = Event::new(phase, name, Track { pid, tid: pid }, args).of(category).at(at);
             self.event(&Event { id2, ..event });

@@ -1,6 +1,6 @@
 //! The elements of a timeline that every format can draw.
 
-use std::io;
+use std::{io, ops::Range};
 
 use serde::{Serialize, Serializer};
 
@@ -111,7 +111,7 @@ pub(super) trait Drawing {
     fn death(&mut self, on: Track, life: &Lifetime, name: &str, at: u64, how: &str);
 
     /// Draws a bar of a category on a track of its own, in a process.
-    fn bar(&mut self, pid: u32, category: &'static str, name: &str, span: (u64, u64), args: EventArguments);
+    fn bar(&mut self, pid: u32, category: &'static str, name: &str, span: Range<u64>, args: EventArguments);
 
     /// Draws new values of counters of a process, each with its name.
     fn counter(&mut self, pid: u32, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]);

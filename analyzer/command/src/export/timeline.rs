@@ -117,7 +117,7 @@ impl<D: Drawing> Timeline<D> {
     fn bar(&mut self, side: &Location, name: &str, to: u64, args: EventArguments) {
         let number = self.process_index.number(side);
         if let Some(on) = number.and_then(|number| self.track(number, side.tid)) {
-            self.drawing.bar(on.pid, "race", &text(name), (side.time_ns, to), args);
+            self.drawing.bar(on.pid, "race", &text(name), side.time_ns..to, args);
         }
     }
 

@@ -383,7 +383,9 @@ impl Merger {
             }
             (Other::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name),
             (Other::Adapter(library), Some(id)) => self.tracker.adapter(id, library),
-            (Other::Device(handles, index, name), Some(id)) => self.tracker.device(id, *handles, *index, name),
+            (Other::Device((handle, native), index, name), Some(id)) => {
+                self.tracker.device(id, *handle, *native, *index, name);
+            }
             (Other::Descriptors(open, at), Some(id)) => {
                 let time = *at;
                 let at = alignment.at(*at);

@@ -72,19 +72,20 @@ impl CallSites {
     /// The call site of a call with this stack; `None` if the stack was not recorded or does not lead through the
     /// program.
     pub fn of(&mut self, process: u32, stack: Option<u64>) -> Option<Arc<CallSite>> {
-        let key = (process, stack?);
+        let stack = stack?;
+        let key = (process, stack);
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
         if self.known.len() >= KEPT {
             return None;
         }
-        let site = self.find(key).map(Arc::new);
+        let site = self.find(process, stack).map(Arc::new);
         self.known.insert(key, site.clone());
         site
     }
 
-    fn find(&mut self, (process, number): (u32, u64)) -> Option<CallSite> {
+    fn find(&mut self, process: u32, number: u64) -> Option<CallSite> {
         let (stacks, modules) = self.processes.get_mut(process as usize)?;
         let stack = stacks.stack(number)?;
         if modules.len() < stacks.module_count() {

@@ -139,7 +139,11 @@ struct EndedOwners {
 }
 
 /// The indices of memory and of its holder.
-type HolderIndex = (usize, usize);
+#[derive(Clone, Copy, Debug)]
+struct HolderIndex {
+    memory: usize,
+    holder: usize,
+}
 
 /// Memory of a process that has ended.
 #[derive(Clone, Debug)]
@@ -223,7 +227,8 @@ impl EndedOwners {
                 continue;
             }
             for (number, holder) in ended.holders.iter().enumerate() {
-                self.open.entry((holder.opened.process, holder.pointer)).or_default().push((index, number));
+                let place = HolderIndex { memory: index, holder: number };
+                self.open.entry((holder.opened.process, holder.pointer)).or_default().push(place);
             }
             if may_be_opened {
                 self.by_export.extend(memory.exports.iter().map(|export| (*export, index)));
@@ -246,7 +251,8 @@ impl EndedOwners {
         if who == memory.at.process || memory.holders.iter().any(|it| is_it(it) && it.serial == serial) {
             return;
         }
-        self.open.entry((who, pointer)).or_default().push((index, memory.holders.len()));
+        let place = HolderIndex { memory: index, holder: memory.holders.len() };
+        self.open.entry((who, pointer)).or_default().push(place);
         memory.holders.push(Holder { opened: fact.at, pointer, serial, closed: None, is_excused: false });
     }
 
@@ -267,8 +273,8 @@ impl EndedOwners {
     }
 }
 
-fn holder(all: &mut [EndedMemory], (memory, holder): (usize, usize)) -> Option<&mut Holder> {
-    all.get_mut(memory)?.holders.get_mut(holder)
+fn holder(all: &mut [EndedMemory], place: HolderIndex) -> Option<&mut Holder> {
+    all.get_mut(place.memory)?.holders.get_mut(place.holder)
 }
 
 /// Memory of the ending process, with the mappings of it in other processes.

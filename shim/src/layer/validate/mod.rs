@@ -64,7 +64,7 @@ impl Validation {
                 tracker.enter(process_id, &enter.begun(nulls), checker);
             }
             Step::Device(Device { device, native, index, name, .. }) => {
-                tracker.device(process_id, (device.0, native.as_ref().map(|native| native.0)), *index, name);
+                tracker.device(process_id, device.0, native.as_ref().map(|native| native.0), *index, name);
             }
             Step::Exit(exit) => tracker.exit(process_id, &exit.returned(), checker),
             Step::Synchronization(by) => tracker.synchronization(process_id, by, checker),

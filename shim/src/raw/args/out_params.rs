@@ -47,7 +47,7 @@ pub fn call(effect: Effect, of: &(impl RealCall + ?Sized)) -> (ResultCode, Optio
     }
     let overwritten = opened.and_then(|copy| overwritten(arguments, copy));
     // SAFETY: `size` bytes of the buffer, which is live, are initialized.
-    let extent = || opened.and_then(|(address, size)| unsafe { extent_at(address, size) });
+    let extent = || opened.and_then(|copy| unsafe { extent_at(copy.address, copy.size) });
     // SAFETY: the function was called (`RealCall`) and succeeded, and these are its answers.
     let values = unsafe { completed(arguments, answers, extent) };
     (result, Some(Values { changed: overwritten, ..values }))
@@ -103,23 +103,31 @@ impl ObservedOutParams {
     }
 }
 
-/// A copy of the handle data that a call opens, into which the callee may write: its address and size. Data that is
-/// longer than any adapter's, or shorter than its size says, is passed on unchanged, and refused.
+/// A copy of the handle data that a call opens, into which the callee may write.
+#[derive(Clone, Copy)]
+struct DataCopy {
+    address: usize,
+    size: usize,
+}
+
+/// A copy of the handle data that a call opens. Data that is longer than any adapter's, or shorter than its size says,
+/// is passed on unchanged, and refused.
 #[inline(always)]
-fn copy(arguments: &Arguments, room: &mut MaybeUninit<[u8; handle_data::SIZE_LIMIT]>) -> Option<(usize, usize)> {
+fn copy(arguments: &Arguments, room: &mut MaybeUninit<[u8; handle_data::SIZE_LIMIT]>) -> Option<DataCopy> {
     let (data, size) = arguments.data()?;
     let to = room.as_mut_ptr().cast::<u8>();
     // SAFETY: the buffer is large enough, and does not overlap the caller's memory.
     let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
-    handle_data::read(data, size, copy).map(|()| (to.expose_provenance(), size))
+    handle_data::read(data, size, copy).map(|()| DataCopy { address: to.expose_provenance(), size })
 }
 
 /// The first byte of the copy that the callee has changed: without urscope, the caller's would have changed.
 #[inline(always)]
-fn overwritten(arguments: &Arguments, (copy, size): (usize, usize)) -> Option<u64> {
+fn overwritten(arguments: &Arguments, copy: DataCopy) -> Option<u64> {
+    let DataCopy { address, size } = copy;
     let (data, _) = arguments.data()?;
     // SAFETY: the copy, which is live, has `size` bytes.
-    let copy = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(copy), size) };
+    let copy = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(address), size) };
     let first = |bytes: &[u8]| {
         if bytes == copy { None } else { bytes.iter().zip(copy).position(|(caller, callee)| caller != callee) }
     };
@@ -151,7 +159,7 @@ impl Variables {
 
     /// The addresses of the variables for the caller's out-parameters, and of the copy of the opened data.
     #[inline]
-    fn redirection(&mut self, caller: &OutParams, opened: Option<(usize, usize)>) -> OutParams {
+    fn redirection(&mut self, caller: &OutParams, opened: Option<DataCopy>) -> OutParams {
         // A variable whose address is not taken costs nothing.
         let redirected =
             |callers: usize, redirected: *mut usize| if callers == 0 { 0 } else { redirected.expose_provenance() };
@@ -160,7 +168,7 @@ impl Variables {
             data: redirected(caller.data, &raw mut self.data),
             data_size: redirected(caller.data_size, &raw mut self.data_size),
             object: redirected(caller.object, &raw mut self.object),
-            copied_data: opened.map_or(0, |(address, _)| address),
+            copied_data: opened.map_or(0, |copy| copy.address),
             ..OutParams::NONE
         }
     }

@@ -9,6 +9,7 @@ mod wire;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
+use std::ops::Range;
 
 use self::wire::Message;
 use super::drawing::{Argument, Drawing, EventArguments, Track, Unit, category};
@@ -201,10 +202,10 @@ impl Drawing for Perfetto<'_> {
         self.event(at, &track_event(END, track).message(4, &how));
     }
 
-    fn bar(&mut self, pid: u32, category: &'static str, name: &str, (from, to): (u64, u64), args: EventArguments) {
+    fn bar(&mut self, pid: u32, category: &'static str, name: &str, span: Range<u64>, args: EventArguments) {
         let track = self.beside(pid, name, None);
-        self.event(from, &named(track_event(BEGIN, track), category, name, &args));
-        self.event(to, &track_event(END, track));
+        self.event(span.start, &named(track_event(BEGIN, track), category, name, &args));
+        self.event(span.end, &track_event(END, track));
     }
 
     fn counter(&mut self, pid: u32, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {
