@@ -35,7 +35,7 @@ pub struct Place {
 
 impl Place {
     /// The begin of a call.
-    pub fn of(process: ProcessId, begun: &Begun) -> Self {
+    pub fn from_begun(process: ProcessId, begun: &Begun) -> Self {
         let Begun { function, call, tid, time, stack, .. } = *begun;
         let call = NonZeroU64::new(call);
         let stack = stack.and_then(NonZeroU64::new);

@@ -32,7 +32,7 @@ impl Enter {
     /// The call, decoded.
     pub fn begun(&self, nulls: &Nulls) -> Begun {
         let Self { function, call, tid, time, ref values } = *self;
-        let operation = Operation::of(function, values);
+        let operation = Operation::from_call(function, values);
         let fault = nulls.fault(function, values);
         Begun { function, call, tid, time, stack: values.stack, operation, fault }
     }
@@ -217,6 +217,6 @@ impl Exit {
     /// The call, decoded.
     pub fn returned(&self) -> Returned {
         let Self { function, call, tid, time, result, ref values } = *self;
-        Returned { function, call, tid, time, result, answer: Answer::of(function, values) }
+        Returned { function, call, tid, time, result, answer: Answer::from_call(function, values) }
     }
 }

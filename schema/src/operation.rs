@@ -276,7 +276,7 @@ pub struct Returned {
 
 impl Operation {
     /// What a call does.
-    pub fn of(function: Function, values: &impl Fields) -> Self {
+    pub fn from_call(function: Function, values: &impl Fields) -> Self {
         let context = || values.context();
         let device = || values.device();
         let object = || values.object();

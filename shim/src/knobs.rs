@@ -253,7 +253,7 @@ impl Hot {
     const VALIDATES: u32 = 8;
     const ADAPTER: u32 = 16;
 
-    fn of(knobs: &Knobs) -> Self {
+    fn from_knobs(knobs: &Knobs) -> Self {
         let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
         let binary = bit(knobs.format == Form::Binary, Self::BINARY);
         let adapter = bit(knobs.backend != BackendChoice::LevelZero, Self::ADAPTER);
@@ -305,7 +305,7 @@ pub fn hot_or_nothing() -> Hot {
 
 #[cold]
 fn first_hot() -> Hot {
-    let hot = Hot::of(read());
+    let hot = Hot::from_knobs(read());
     HOT.store(hot.0, Ordering::Relaxed);
     hot
 }

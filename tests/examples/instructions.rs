@@ -40,7 +40,7 @@ fn show(profile: &str, counted: &Counted, kept: &RecordedCounts) {
     println!("profile {profile}: instructions added to a call, which has {} without urscope", counted.bare);
     println!("{:<24} {:>13} {:>9} {:>8} {:>8}", "", "liburscope.so", "elsewhere", "together", "kept");
     for (way, added) in &counted.ways {
-        let before = kept.of(profile, *way).map_or_else(|| "-".to_owned(), |kept| kept.total().to_string());
+        let before = kept.get(profile, *way).map_or_else(|| "-".to_owned(), |kept| kept.total().to_string());
         let library = added.library;
         let elsewhere = added.elsewhere;
         let total = added.total();

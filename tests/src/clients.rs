@@ -218,12 +218,12 @@ fn reductions_of_oneccl() -> (TestRun, Option<TempDir>) {
 
 /// Memory of a pool of libumf. `what` is the argument of `umf_memory.cpp`.
 pub fn umf(what: &str) -> TestRun {
-    TestRun::of("umf_memory", Release::R2026_2, Adapter::V2).arg(what)
+    TestRun::new("umf_memory", Release::R2026_2, Adapter::V2).arg(what)
 }
 
 /// Memory that is shared while PTI profiles. `what` is the argument of `pti_views.cpp`.
 pub fn pti(what: &str) -> TestRun {
     let library = python_with("intel-pti-1.2.0").parent().unwrap().parent().unwrap().join("lib");
     let folders = [library, Release::R2026_2.folder().join("lib")].map(|folder| folder.display().to_string());
-    TestRun::of("pti_views", Release::R2026_2, Adapter::V2).env("LD_LIBRARY_PATH", folders.join(":")).arg(what)
+    TestRun::new("pti_views", Release::R2026_2, Adapter::V2).env("LD_LIBRARY_PATH", folders.join(":")).arg(what)
 }

@@ -24,7 +24,7 @@ pub fn play(scenario: &str, stage: Stage) -> Outcome {
         Stage::V1 | Stage::OursOnV1 => Adapter::V1,
         Stage::V2 | Stage::OursOnV2 => Adapter::V2,
     };
-    let run = TestRun::of("scenario", Release::R2026_2, adapter).arg(&file).env("ZE_SOFT_DELAY", "until-wait");
+    let run = TestRun::new("scenario", Release::R2026_2, adapter).arg(&file).env("ZE_SOFT_DELAY", "until-wait");
     if stage.is_ours() { run.env("URSCOPE_BACKEND", "level_zero").run() } else { run.run() }
 }
 

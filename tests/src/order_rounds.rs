@@ -58,9 +58,9 @@ impl Rounds {
         let mut file = NamedTempFile::new().expect("no temporary file");
         file.write_all(self.text.as_bytes()).expect("the rounds cannot be written");
         let run = match interface {
-            Interface::Sycl(adapter) => TestRun::of("sycl_order_rounds", Release::R2026_2, adapter),
+            Interface::Sycl(adapter) => TestRun::new("sycl_order_rounds", Release::R2026_2, adapter),
             Interface::Cuda => TestRun::of_cuda("cuda_order_rounds"),
-            Interface::LevelZero => TestRun::of("ze_order_rounds", Release::R2026_2, Adapter::V1),
+            Interface::LevelZero => TestRun::new("ze_order_rounds", Release::R2026_2, Adapter::V1),
         };
         let outcome = run.arg(file.path()).run();
         let found = races(&outcome);

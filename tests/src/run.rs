@@ -41,7 +41,7 @@ pub struct TestRun {
 impl TestRun {
     /// A run of one of our programs, built for a release, on one adapter. The words behind its name are its arguments,
     /// and behind `scenario` the name of a script of `tests/apps/mistakes`.
-    pub fn of(app: &str, release: Release, adapter: Adapter) -> Self {
+    pub fn new(app: &str, release: Release, adapter: Adapter) -> Self {
         let mut words = app.split(' ');
         let program = words.next().unwrap_or_default();
         let script = |word: &str| apps::source(&format!("mistakes/{word}.txt")).into_os_string();

@@ -153,7 +153,7 @@ fn an_adapter_whose_tables_are_asked_for_is_not_watched_twice() {
         assert_eq!(trace::count(&outcome.traces(), "B", call), 1, "{call}: {}", outcome.stderr);
     }
     for adapter in [Adapter::V1, Adapter::V2] {
-        let outcome = traced(TestRun::of("clean", Release::R2026_2, adapter));
+        let outcome = traced(TestRun::new("clean", Release::R2026_2, adapter));
         assert_eq!(outcome.report().verdict(), "clean", "{}", outcome.stderr);
         assert_eq!(trace::count(&outcome.traces(), "B", "urIPCGetMemHandleExp"), 1);
     }
@@ -162,7 +162,7 @@ fn an_adapter_whose_tables_are_asked_for_is_not_watched_twice() {
 /// A run without urscope, into which the library comes; and the report about its traces.
 fn late(adapter: Adapter, last: &str) -> (Outcome, Report) {
     let traces = tempfile::tempdir().expect("no temporary folder");
-    let outcome = TestRun::of("comes_late", Release::R2026_2, adapter)
+    let outcome = TestRun::new("comes_late", Release::R2026_2, adapter)
         .arg(library())
         .arg(last)
         .untraced()

@@ -199,7 +199,7 @@ impl<O: Observer + Clone> Following<O> {
             return Err(Halt::Restart);
         }
         let times = ObservedTimes::beside(files);
-        let is_new = |header: &Header| times.of(header) != self.merger.times.of(header);
+        let is_new = |header: &Header| times.get(header) != self.merger.times.get(header);
         // The others recorded their ends themselves.
         let killed = |process: &TracedProcess| matches!(process.ended, Ended::Killed | Ended::Incomplete);
         let mut done = self.files.iter().zip(&self.merger.processes).filter(|(file, _)| file.done);

@@ -188,7 +188,7 @@ impl Locator {
             others: finding.others.iter().map(|other| self.location(merger, *other)).collect(),
             later: finding
                 .other
-                .and_then(|other| merger.judged.releases.of(other))
+                .and_then(|other| merger.judged.releases.close_of(other))
                 .map(|later| self.location(merger, later)),
             never_ends: finding.other.is_some_and(|other| {
                 let is_over = merger.process(other.process).is_some_and(|process| ended(process) == Ended::Exited);
@@ -268,7 +268,7 @@ impl Locator {
             let found = FoundWrappers::find(&processes);
             comparison.found_wrappers.entry(host).or_default().extend(&found);
             all.extend(&found);
-            comparison.places.insert((host, program.to_owned()), CallPlaces::of(&processes));
+            comparison.places.insert((host, program.to_owned()), CallPlaces::from_processes(&processes));
         }
         comparison.all = Arc::new(all);
         comparison.roles = self.roles(merger);

@@ -12,7 +12,7 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// Parses a pattern. Every text is a valid pattern.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let (at_start, text) = text.strip_prefix('^').map_or((false, text), |text| (true, text));
         let (at_end, text) = text.strip_suffix('$').map_or((false, text), |text| (true, text));
         let whole = format!("{}{text}{}", if at_start { "" } else { "*" }, if at_end { "" } else { "*" });
@@ -63,7 +63,7 @@ mod tests {
             ("^f(int\\*)$", &["f(int*)"], &["f(int const*)", "f(int)"]),
             ("^€*ü$", &["€ü", "€xü"], &["€"]),
         ] {
-            let read = Pattern::of(pattern);
+            let read = Pattern::parse(pattern);
             let covered =
                 |texts: &[&'static str]| texts.iter().copied().filter(|text| read.covers(text)).collect::<Vec<_>>();
             assert_eq!((covered(yes), covered(no)), (yes.to_vec(), vec![]), "{pattern}");

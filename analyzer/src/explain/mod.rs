@@ -54,7 +54,7 @@ fn named(name: &str) -> Result<&'static Rule, UnknownRule> {
 
 /// The text of a rule's page, with what its code takes as given below it.
 fn with_given(rule: &Rule) -> String {
-    let page = Page::of(rule);
+    let page = Page::for_rule(rule);
     let text = page.explained();
     match (page.example(), page.section("Example")) {
         (Some(("cpp", _)), Some(example)) => text.replacen(example, &format!("{example}\n\n{}", Page::GIVEN), 1),

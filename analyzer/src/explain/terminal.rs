@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn every_page_is_of_the_known_forms_and_fits() {
         for rule in RULES {
-            let page = Page::of(rule).text;
+            let page = Page::for_rule(rule).text;
             let code: Vec<_> = page.split("```").step_by(2).collect();
             for line in code.concat().lines() {
                 let other = ["- ", "* ", "|", ">", "## ", "    ", "1."].iter().any(|form| line.starts_with(form));
@@ -207,7 +207,7 @@ mod tests {
             let text = rendered(&page, paint(false, WIDTH));
             assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{}: {text}", rule.code);
             assert!(!text.contains("](#"), "{}: {text}", rule.code);
-            assert_eq!(text.contains(BETWEEN), Page::of(rule).example().is_some(), "{}: {text}", rule.code);
+            assert_eq!(text.contains(BETWEEN), Page::for_rule(rule).example().is_some(), "{}: {text}", rule.code);
         }
     }
 }

@@ -42,16 +42,16 @@ pub struct Folder {
 impl Folder {
     /// Opens a directory. No link of another user is followed.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let descriptor = ResolvedPath::of(path)?.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        let descriptor = ResolvedPath::follow(path)?.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
         Ok(Self { path: path.to_owned(), descriptor: Arc::new(descriptor) })
     }
 
     /// Makes a directory for this user alone, and those above it. Returns whether it is new.
     pub fn make(path: &Path) -> io::Result<(Self, bool)> {
-        let place = match ResolvedPath::of(path) {
+        let place = match ResolvedPath::follow(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && path != parent(path) => {
                 Self::make(parent(path))?;
-                ResolvedPath::of(path)
+                ResolvedPath::follow(path)
             }
             place => place,
         }?;

@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Opens a regular file for reading, if its owner `is_trusted`.
 pub fn open_of(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<File> {
-    let file = ResolvedPath::of(path)?.open(OFlags::RDONLY, 0)?;
+    let file = ResolvedPath::follow(path)?.open(OFlags::RDONLY, 0)?;
     refuse_untrusted(&fstat(&file)?, is_trusted)?;
     Ok(file.into())
 }
@@ -29,7 +29,7 @@ pub fn open_of(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<File
 /// Reads a file as a whole, or what comes through a pipe until its end. It is an error if there are more than `limit`
 /// bytes.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = ResolvedPath::of(path)?.open(OFlags::RDONLY, 0)?.into();
+    let file = ResolvedPath::follow(path)?.open(OFlags::RDONLY, 0)?.into();
     bounded(Patient { file, patience: PATIENCE }, limit)
 }
 
@@ -82,7 +82,7 @@ impl Read for Patient {
 pub fn create(path: &Path) -> io::Result<File> {
     let began = Instant::now();
     let (place, file) = loop {
-        let place = ResolvedPath::of(path)?;
+        let place = ResolvedPath::follow(path)?;
         let flags = match &place.there {
             Some(there) => {
                 refuse_foreign(&place, there)?;
@@ -179,7 +179,7 @@ mod tests {
         });
         assert_eq!(read(&path, 100).unwrap(), b"onetwo");
         slow.join().unwrap();
-        let file = ResolvedPath::of(&path).unwrap().open(OFlags::RDONLY, 0).unwrap().into();
+        let file = ResolvedPath::follow(&path).unwrap().open(OFlags::RDONLY, 0).unwrap().into();
         let error = bounded(Patient { file, patience: PERIOD }, 100).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         let _writer = OpenOptions::new().read(true).write(true).open(&path).unwrap();

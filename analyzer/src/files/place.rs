@@ -28,7 +28,7 @@ pub(super) struct ResolvedPath {
 impl ResolvedPath {
     /// Follows a path. A link counts only if it belongs to this user or to root, or if nobody else can write where it
     /// is.
-    pub(super) fn of(path: &Path) -> io::Result<Self> {
+    pub(super) fn follow(path: &Path) -> io::Result<Self> {
         let mut folder = start(path)?;
         let mut rest = names(path);
         let mut links = 0;
@@ -110,7 +110,7 @@ mod tests {
         symlink("none", path("dangling")).unwrap();
         symlink("loop", path("loop")).unwrap();
         let identity =
-            |path: &Path| ResolvedPath::of(path).map(|place| place.there.map(|there| (there.st_dev, there.st_ino)));
+            |path: &Path| ResolvedPath::follow(path).map(|place| place.there.map(|there| (there.st_dev, there.st_ino)));
         for name in
             ["a", "a/b", "a/b/", "a/file", "link", "link/b", "link/b/../file", "absolute", "a/chain", "a/b/..", "."]
         {
@@ -119,12 +119,12 @@ mod tests {
             assert_eq!(identity(&path(name)).unwrap(), Some(known), "{name}");
         }
         assert_eq!(identity(&path("a/none")).unwrap(), None);
-        let dangling = ResolvedPath::of(&path("dangling")).unwrap();
+        let dangling = ResolvedPath::follow(&path("dangling")).unwrap();
         assert_eq!((dangling.name.as_path(), dangling.there.is_none()), (Path::new("none"), true));
         for (name, error) in [("none/b", Errno::NOENT), ("a/file/b", Errno::NOTDIR), ("loop", Errno::LOOP)] {
             assert_eq!(identity(&path(name)).unwrap_err().raw_os_error(), Some(error.raw_os_error()), "{name}");
         }
         assert!(identity(Path::new("/")).unwrap().is_some());
-        assert!(ResolvedPath::of(Path::new("/dev/stdin")).unwrap().is_open_file);
+        assert!(ResolvedPath::follow(Path::new("/dev/stdin")).unwrap().is_open_file);
     }
 }

@@ -108,7 +108,7 @@ impl Collector {
     /// Makes parts of the calls from each call stack.
     fn find_sites(&mut self) {
         for ((process, stack), calls) in std::mem::take(&mut self.stacks) {
-            let site = self.sites.of(process, stack);
+            let site = self.sites.get(process, stack);
             let name = site.map_or_else(|| "unknown place".to_owned(), |site| site.name.clone());
             self.parts.entry((None, 0, name.clone())).or_default().add_all(&CallPart { name, ..calls });
         }

@@ -34,7 +34,7 @@ pub struct Diff {
 /// Compares two runs. Each path is a directory of traces, a trace, or a report that `--format json` wrote.
 pub fn diff(before: &Path, after: &Path, options: &Options) -> Result<Diff, QuestionError> {
     let first = load(before, options)?;
-    let baseline = Some(Baseline::of(before, &first));
+    let baseline = Some(Baseline::from_judgement(before, &first));
     let mut second = load(after, options)?;
     let compared = Exemptions { baseline, ..Exemptions::default() }.excuse(&mut second.findings);
     let (common, cured) = compared.map(|compared| (compared.known, compared.gone)).unwrap_or_default();

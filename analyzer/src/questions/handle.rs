@@ -45,7 +45,7 @@ pub struct Moment {
 
 /// The history of the handle whose data has the fingerprint `name`, or that has the address `name` in any process.
 pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleHistory, QuestionError> {
-    let mut both = (Search::of(name), HistoryBuilder::of(Which::Fingerprints(BTreeSet::from([name]))));
+    let mut both = (Search::new(name), HistoryBuilder::new(Which::Fingerprints(BTreeSet::from([name]))));
     let mut analysis = Analysis::run(paths, options, &mut both)?;
     let (search, mut history) = both;
     let word = format!("{name:#x}");
@@ -55,7 +55,7 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleH
     if search.by_address {
         // The address in a consumer is known only when it opens the handle, after the first calls. So this needs a
         // second pass.
-        history = HistoryBuilder::of(Which::These(search.found));
+        history = HistoryBuilder::new(Which::These(search.found));
         analysis = Analysis::run(paths, options, &mut history)?;
     }
     let moments = history.shown(&mut analysis);
@@ -69,7 +69,7 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleH
 
 /// The handles of a run, for messages: the fingerprint of each, its kind and who got it, in the order of the gets.
 pub fn handles(paths: &[PathBuf], options: &Options) -> Result<KnownHandles, QuestionError> {
-    let mut search = Search::of(0);
+    let mut search = Search::new(0);
     let mut analysis = Analysis::run(paths, options, &mut search)?;
     Ok(search.known(&mut analysis))
 }
@@ -102,7 +102,7 @@ pub fn histories(
     options: &Options,
     fingerprints: BTreeSet<u64>,
 ) -> Result<Vec<HandleHistory>, QuestionError> {
-    let mut history = HistoryBuilder::of(Which::Fingerprints(fingerprints));
+    let mut history = HistoryBuilder::new(Which::Fingerprints(fingerprints));
     let mut analysis = Analysis::run(paths, options, &mut history)?;
     let mut of: BTreeMap<String, Vec<Moment>> = BTreeMap::new();
     for moment in history.shown(&mut analysis) {
@@ -129,7 +129,7 @@ struct Search {
 }
 
 impl Search {
-    fn of(name: u64) -> Self {
+    fn new(name: u64) -> Self {
         Self { name, found: BTreeSet::new(), by_address: false, first: Vec::new() }
     }
 
@@ -216,7 +216,7 @@ impl RecordedCall {
 }
 
 impl HistoryBuilder {
-    fn of(of: Which) -> Self {
+    fn new(of: Which) -> Self {
         Self { of, moments: Vec::new(), pending: HashMap::new() }
     }
 
@@ -253,7 +253,7 @@ impl HistoryBuilder {
 impl Observer for HistoryBuilder {
     fn enter(&mut self, tracker: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
         let Enter { function, call, values, .. } = *enter;
-        let place = Place::of(who, &enter.begun(&enter.nulls()));
+        let place = Place::from_begun(who, &enter.begun(&enter.nulls()));
         let index = self.matching_fingerprint(tracker, who, function, &values).map(|fingerprint| {
             let value = values.subject();
             self.moments.push(RecordedCall { place, fingerprint, value, result: None, took: None });

@@ -245,7 +245,7 @@ struct LostObject {
 
 impl LostObject {
     /// What a fact says of such an object, if it does.
-    fn of(what: &What<'_>) -> Option<Self> {
+    fn from_fact(what: &What<'_>) -> Option<Self> {
         let (left, object, size, fingerprint, since, is_known) = match what {
             What::LeftHandle(left, object, data) => {
                 (left, *object, data.size, data.fingerprint, data.born, data.export.is_some())
@@ -309,7 +309,7 @@ impl Observer for HoldersCollector {
 
     /// What a process leaves comes after its end.
     fn fact(&mut self, _: u64, fact: &Fact<'_>) {
-        let Some(lost) = LostObject::of(&fact.what).filter(|_| self.at.is_none()) else { return };
+        let Some(lost) = LostObject::from_fact(&fact.what).filter(|_| self.at.is_none()) else { return };
         if let Some(released) = self.open.get_mut(&(lost.since.process, lost.object)) {
             *released = lost.released;
         } else if !lost.is_known {

@@ -65,7 +65,7 @@ impl Snapshot {
 pub fn snapshot(paths: &[PathBuf], options: &Options) -> Result<Snapshot, QuestionError> {
     let mut observers = observers();
     let analysis = Analysis::run(paths, options, &mut observers)?;
-    Ok(Snapshot::of(analysis, observers))
+    Ok(Snapshot::from_analysis(analysis, observers))
 }
 
 /// Takes snapshots of a growing run. Each snapshot reads only what is new.
@@ -82,7 +82,7 @@ impl SnapshotFollower {
     pub fn snapshot(&mut self, paths: &[PathBuf], options: &Options) -> Result<Snapshot, QuestionError> {
         self.0.take_in(paths, options)?;
         let (analysis, observers) = self.0.snapshot(paths, options)?;
-        Ok(Snapshot::of(analysis, observers))
+        Ok(Snapshot::from_analysis(analysis, observers))
     }
 }
 
@@ -94,7 +94,7 @@ fn observers() -> Observers {
 }
 
 impl Snapshot {
-    fn of(mut analysis: Analysis<'_>, (tracker, (collector, clock)): Observers) -> Self {
+    fn from_analysis(mut analysis: Analysis<'_>, (tracker, (collector, clock)): Observers) -> Self {
         let stats = tracker.into_sink().stats().with_roles(&mut analysis);
         let holders = collector.holders(&mut analysis);
         Self { version: VERSION, last_ns: clock.last, judgement: analysis.judgement(), stats, holders }

@@ -104,7 +104,7 @@ mod tests {
         let there = Location { pid: 8, role: Some("consumer".into()), ..here.clone() };
         let message = "app (pid 7) frees USM allocation 0x7f3125d00000 of 8 MiB (8,388,608 bytes) in call 5 (urUSMFree, thread 7) \
             while app (pid 8) has it open as 0x7f04, since call 3 (urIPCOpenMemHandleExp, thread 8); not proved (for now)";
-        let mut finding = FoundFinding { message: message.into(), other: Some(there), ..FoundFinding::of(here) };
+        let mut finding = FoundFinding { message: message.into(), other: Some(there), ..FoundFinding::note_at(here) };
         let few = "producer frees USM allocation of 8 MiB in call 5 while consumer has it open, since call 3; not proved (for now)";
         assert_eq!(brief(&finding), few);
         finding.function = Some("cuMemFree_v2".into());

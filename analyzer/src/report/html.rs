@@ -208,7 +208,7 @@ fn rules(judgement: &Judgement) -> Markup {
         @if !rules.is_empty() {
             h2 { "The rules" }
             @for rule in rules {
-                details { summary { code { (rule.code) } ": " (rule.title) } pre { (rule_pages::Page::of(rule).explained()) } }
+                details { summary { code { (rule.code) } ": " (rule.title) } pre { (rule_pages::Page::for_rule(rule).explained()) } }
             }
         }
     }

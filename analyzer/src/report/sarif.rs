@@ -53,7 +53,7 @@ fn rules() -> impl Iterator<Item = &'static Rule> {
 
 /// A rule with its help (3.49).
 fn descriptor(rule: &Rule) -> Value {
-    let page = Page::of(rule);
+    let page = Page::for_rule(rule);
     let about = page.section("What it does").unwrap_or(rule.title).replace('\n', " ");
     json!({
         "id": rule.code,

@@ -406,12 +406,12 @@ mod tests {
 
     /// A finding with one occurrence in each of these ranks.
     fn of_ranks(ranks: [u32; 3]) -> FoundFinding {
-        let stack = vec![Frame::of("exchange_halo(int)", "/src/ring.cpp", 37)];
+        let stack = vec![Frame::new("exchange_halo(int)", "/src/ring.cpp", 37)];
         let process =
             Location { pid: 12, rank: Some(12), executable: "/app".into(), tid: 12, stack, ..Location::default() };
         let occurrence = |rank| Occurrence { pid: rank, rank: Some(rank), count: 1, ..Occurrence::default() };
         let occurrences = ranks.map(occurrence).to_vec();
-        FoundFinding { rule: "double-put".into(), count: 4, occurrences, ..FoundFinding::of(process) }
+        FoundFinding { rule: "double-put".into(), count: 4, occurrences, ..FoundFinding::note_at(process) }
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn a_suppression_of_a_kind_covers_all_places() {
 #[test]
 fn written_suppressions_make_the_same_run_clean() {
     for rule in RULES.iter().filter(|rule| rule.code != "no-calls-seen") {
-        let page = Page::of(rule);
+        let page = Page::for_rule(rule);
         let traces = files(page.scenario("Bad trace").unwrap());
         let before = judged(&traces);
         assert!(!before.findings.is_empty(), "{}", rule.code);

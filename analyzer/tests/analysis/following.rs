@@ -55,7 +55,7 @@ struct Run {
 
 impl Run {
     /// A run of a scenario, with a sleeping process for each of its processes.
-    fn of(scenario: &str) -> Self {
+    fn new(scenario: &str) -> Self {
         let mut sleepers = Vec::new();
         let mut starts = Vec::new();
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
@@ -173,7 +173,7 @@ fn nanos(time: u64) -> Duration {
 fn each_snapshot_equals_a_new_analysis() {
     for seed in 0..8 {
         let mut random = Random(seed);
-        let mut run = Run::of(&scenario(6));
+        let mut run = Run::new(&scenario(6));
         let (paths, names): (_, Vec<_>) = (run.paths(), run.whole.keys().cloned().collect());
         let mut following = Following::new(observers);
         let mut time = traces::START;
@@ -206,7 +206,7 @@ fn each_snapshot_equals_a_new_analysis() {
 #[test]
 fn a_late_record_restarts_the_analysis() {
     let mut random = Random(7);
-    let mut run = Run::of(&scenario(6));
+    let mut run = Run::new(&scenario(6));
     let (paths, names): (_, Vec<_>) = (run.paths(), run.whole.keys().cloned().collect());
     let mut following = Following::new(observers);
     let mut time = traces::START;
@@ -229,7 +229,7 @@ fn a_late_record_restarts_the_analysis() {
 
 #[test]
 fn a_truncated_replaced_or_removed_file_restarts_the_analysis() {
-    let mut run = Run::of(&scenario(2));
+    let mut run = Run::new(&scenario(2));
     let paths = run.paths();
     let options = Options::default();
     let mut following = Following::new(observers);
@@ -258,7 +258,7 @@ fn a_truncated_replaced_or_removed_file_restarts_the_analysis() {
 
 #[test]
 fn a_process_without_calls_is_in_the_snapshot() {
-    let mut run = Run::of("p: get a -> h\np: put h");
+    let mut run = Run::new("p: get a -> h\np: put h");
     let paths = run.paths();
     let name = run.whole.keys().next().unwrap().clone();
     let mut following = Following::new(observers);

@@ -44,7 +44,7 @@ pub(crate) fn every_form(judgement: &Judgement) -> Vec<String> {
 /// exemptions.
 pub(crate) fn judgements() -> Vec<Judgement> {
     let scenarios = RULES.iter().flat_map(|rule| {
-        let page = Page::of(rule);
+        let page = Page::for_rule(rule);
         ["Bad trace", "Good trace"].map(|heading| judged(&files(page.scenario(heading).unwrap())))
     });
     let mut all: Vec<_> = scenarios.collect();

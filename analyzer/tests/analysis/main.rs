@@ -40,7 +40,7 @@ fn a_run_without_violations_is_clean() {
 fn the_findings_of_traces_equal_those_of_scenarios() {
     for rule in RULES {
         for heading in ["Bad trace", "Good trace"] {
-            let page = Page::of(rule);
+            let page = Page::for_rule(rule);
             // The processes of these traces do not exist, so none of them can be running: it exits.
             let scenario = &page.scenario(heading).unwrap().replace(": running", ": exit");
             let judgement = judged(&files(scenario));

@@ -32,7 +32,7 @@ fn add(made: urscope_device::Event, flags: u32) -> usize {
 
 fn record(event: usize, stream: usize) -> Outcome {
     let event = EVENTS.get(event)?;
-    stream::of(stream)?.submit(|commands| commands.signal(Arc::clone(&event.made)))
+    stream::find(stream)?.submit(|commands| commands.signal(Arc::clone(&event.made)))
 }
 
 /// When the last recorded work of an event had completed, in nanoseconds: `INVALID_HANDLE` for one without timing.
@@ -94,7 +94,7 @@ functions! {
     3020 "cuStreamWaitEvent" cuStreamWaitEvent(stream: usize, event: usize, _flags: u32) / cuStreamWaitEvent_ptsz {
         initialised()?;
         let event = EVENTS.get(event)?;
-        stream::of(stream)?.submit(|commands| commands.wait_for(Arc::clone(&event.made)))
+        stream::find(stream)?.submit(|commands| commands.wait_for(Arc::clone(&event.made)))
     }
     4010 "cuIpcGetEventHandle" cuIpcGetEventHandle(handle: Out<IpcHandle>, event: usize) {
         initialised()?;

@@ -61,7 +61,7 @@ fn default_pool(ordinal: i32) -> Outcome<usize> {
 }
 
 fn allocate(memory: Out<usize>, size: usize, pool: usize, stream: usize) -> Outcome {
-    stream::of(stream)?;
+    stream::find(stream)?;
     memory.check()?;
     let found = get(pool)?;
     if found.is_imported {
@@ -120,7 +120,7 @@ functions! {
         allocate(memory, size, pool, stream)
     }
     11020 "cuMemFreeAsync" cuMemFreeAsync(memory: usize, stream: usize) / cuMemFreeAsync_ptsz {
-        stream::of(stream)?;
+        stream::find(stream)?;
         memory::free(memory, |kind| matches!(kind, Kind::Device | Kind::Pool { .. } | Kind::Imported(_)))
     }
     11020 "cuMemPoolExportToShareableHandle" cuMemPoolExportToShareableHandle(

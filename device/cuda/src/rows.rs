@@ -6,7 +6,7 @@ use crate::arguments::In;
 use crate::exports::functions;
 use crate::memory::check;
 use crate::result::{Code, Outcome};
-use crate::stream::{Stream, at_once, check_given, of, values};
+use crate::stream::{Stream, at_once, check_given, find, values};
 
 /// One side of `CUDA_MEMCPY2D`.
 #[derive(Clone, Copy)]
@@ -167,13 +167,13 @@ functions! {
         at_once(|stream| copy(desc.read()?, stream))
     }
     3020 "cuMemcpy2DAsync" cuMemcpy2DAsync_v2(desc: In<Copy2d>, stream: usize) / cuMemcpy2DAsync_v2_ptsz {
-        copy(desc.read()?, &*of(stream)?)
+        copy(desc.read()?, &*find(stream)?)
     }
     3020 "cuMemcpy3DAsync" cuMemcpy3DAsync_v2(desc: In<Copy3d>, stream: usize) / cuMemcpy3DAsync_v2_ptsz {
-        copy(desc.read()?, &*of(stream)?)
+        copy(desc.read()?, &*find(stream)?)
     }
     4000 "cuMemcpy3DPeerAsync" cuMemcpy3DPeerAsync(desc: In<Copy3d>, stream: usize) / cuMemcpy3DPeerAsync_ptsz {
-        copy(desc.read()?, &*of(stream)?)
+        copy(desc.read()?, &*find(stream)?)
     }
     3020 "cuMemsetD2D8" cuMemsetD2D8_v2(
         to: usize, pitch: usize, value: u8, count: usize, height: usize,
@@ -183,7 +183,7 @@ functions! {
     3020 "cuMemsetD2D8Async" cuMemsetD2D8Async(
         to: usize, pitch: usize, value: u8, count: usize, height: usize, stream: usize,
     ) / cuMemsetD2D8Async_ptsz {
-        set(Rows { to, pitch, width: 1, count, height }, value.into(), &*of(stream)?)
+        set(Rows { to, pitch, width: 1, count, height }, value.into(), &*find(stream)?)
     }
     3020 "cuMemsetD2D16" cuMemsetD2D16_v2(
         to: usize, pitch: usize, value: u16, count: usize, height: usize,
@@ -193,7 +193,7 @@ functions! {
     3020 "cuMemsetD2D16Async" cuMemsetD2D16Async(
         to: usize, pitch: usize, value: u16, count: usize, height: usize, stream: usize,
     ) / cuMemsetD2D16Async_ptsz {
-        set(Rows { to, pitch, width: 2, count, height }, value.into(), &*of(stream)?)
+        set(Rows { to, pitch, width: 2, count, height }, value.into(), &*find(stream)?)
     }
     3020 "cuMemsetD2D32" cuMemsetD2D32_v2(
         to: usize, pitch: usize, value: u32, count: usize, height: usize,
@@ -203,6 +203,6 @@ functions! {
     3020 "cuMemsetD2D32Async" cuMemsetD2D32Async(
         to: usize, pitch: usize, value: u32, count: usize, height: usize, stream: usize,
     ) / cuMemsetD2D32Async_ptsz {
-        set(Rows { to, pitch, width: 4, count, height }, value, &*of(stream)?)
+        set(Rows { to, pitch, width: 4, count, height }, value, &*find(stream)?)
     }
 }

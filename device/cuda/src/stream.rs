@@ -126,7 +126,7 @@ pub(crate) fn add(stream: Stream) -> usize {
 }
 
 /// The stream that a handle stands for in the thread's context.
-pub(crate) fn of(handle: usize) -> Outcome<Arc<Stream>> {
+pub(crate) fn find(handle: usize) -> Outcome<Arc<Stream>> {
     let (context, _) = current()?;
     match handle {
         0 if is_stream_of_thread() => of_thread(context),
@@ -202,7 +202,7 @@ pub(crate) fn check_given(sides: [usize; 2]) -> Outcome {
 
 /// Submits to the default stream, and waits for it.
 pub(crate) fn at_once(submit: impl FnOnce(&Stream) -> Outcome) -> Outcome {
-    let stream = of(0)?;
+    let stream = find(0)?;
     submit(&stream)?;
     stream.wait(Deadline::NEVER)
 }
@@ -247,27 +247,27 @@ functions! {
         STREAMS.remove(stream).map(drop)
     }
     2000 "cuStreamSynchronize" cuStreamSynchronize(stream: usize) / cuStreamSynchronize_ptsz {
-        of(stream)?.wait(Deadline::NEVER)
+        find(stream)?.wait(Deadline::NEVER)
     }
     2000 "cuStreamQuery" cuStreamQuery(stream: usize) / cuStreamQuery_ptsz {
-        of(stream)?.wait(Deadline::now())
+        find(stream)?.wait(Deadline::now())
     }
     5050 "cuStreamGetFlags" cuStreamGetFlags(stream: usize, flags: Out<u32>) / cuStreamGetFlags_ptsz {
-        flags.write(of(stream)?.flags)
+        flags.write(find(stream)?.flags)
     }
     5050 "cuStreamGetPriority" cuStreamGetPriority(stream: usize, priority: Out<i32>) / cuStreamGetPriority_ptsz {
-        of(stream)?;
+        find(stream)?;
         priority.write(0)
     }
     9020 "cuStreamGetCtx" cuStreamGetCtx(stream: usize, context: Out<usize>) / cuStreamGetCtx_ptsz {
-        context.write(of(stream)?.context)
+        context.write(find(stream)?.context)
     }
     10000 "cuStreamIsCapturing" cuStreamIsCapturing(stream: usize, status: Out<u32>) / cuStreamIsCapturing_ptsz {
-        of(stream)?;
+        find(stream)?;
         status.write(0)
     }
     10000 "cuLaunchHostFunc" cuLaunchHostFunc(stream: usize, function: HostFunction, data: UserData) / cuLaunchHostFunc_ptsz {
-        of(stream)?.submit(|commands| commands.perform(Work::host_function(function, data)?))
+        find(stream)?.submit(|commands| commands.perform(Work::host_function(function, data)?))
     }
     4000 "cuMemcpy" cuMemcpy(to: usize, from: usize, size: usize) / cuMemcpy_ptds {
         at_once(|stream| copy(to, from, size, Sides::Any, stream))
@@ -287,27 +287,27 @@ functions! {
         at_once(|stream| copy(to, from, size, Sides::Both, stream))
     }
     4000 "cuMemcpyAsync" cuMemcpyAsync(to: usize, from: usize, size: usize, stream: usize) / cuMemcpyAsync_ptsz {
-        copy(to, from, size, Sides::Any, &*of(stream)?)
+        copy(to, from, size, Sides::Any, &*find(stream)?)
     }
     3020 "cuMemcpyHtoDAsync" cuMemcpyHtoDAsync_v2(
         to: usize, from: usize, size: usize, stream: usize,
     ) / cuMemcpyHtoDAsync_v2_ptsz {
-        copy(to, from, size, Sides::To, &*of(stream)?)
+        copy(to, from, size, Sides::To, &*find(stream)?)
     }
     3020 "cuMemcpyDtoHAsync" cuMemcpyDtoHAsync_v2(
         to: usize, from: usize, size: usize, stream: usize,
     ) / cuMemcpyDtoHAsync_v2_ptsz {
-        copy(to, from, size, Sides::From, &*of(stream)?)
+        copy(to, from, size, Sides::From, &*find(stream)?)
     }
     3020 "cuMemcpyDtoDAsync" cuMemcpyDtoDAsync_v2(
         to: usize, from: usize, size: usize, stream: usize,
     ) / cuMemcpyDtoDAsync_v2_ptsz {
-        copy(to, from, size, Sides::Both, &*of(stream)?)
+        copy(to, from, size, Sides::Both, &*find(stream)?)
     }
     4000 "cuMemcpyPeerAsync" cuMemcpyPeerAsync(
         to: usize, _to_context: usize, from: usize, _from_context: usize, size: usize, stream: usize,
     ) / cuMemcpyPeerAsync_ptsz {
-        copy(to, from, size, Sides::Both, &*of(stream)?)
+        copy(to, from, size, Sides::Both, &*find(stream)?)
     }
     3020 "cuMemsetD8" cuMemsetD8_v2(to: usize, value: u8, count: usize) / cuMemsetD8_v2_ptds {
         at_once(|stream| set(to, value.into(), 1, count, stream))
@@ -319,12 +319,12 @@ functions! {
         at_once(|stream| set(to, value, 4, count, stream))
     }
     3020 "cuMemsetD8Async" cuMemsetD8Async(to: usize, value: u8, count: usize, stream: usize) / cuMemsetD8Async_ptsz {
-        set(to, value.into(), 1, count, &*of(stream)?)
+        set(to, value.into(), 1, count, &*find(stream)?)
     }
     3020 "cuMemsetD16Async" cuMemsetD16Async(to: usize, value: u16, count: usize, stream: usize) / cuMemsetD16Async_ptsz {
-        set(to, value.into(), 2, count, &*of(stream)?)
+        set(to, value.into(), 2, count, &*find(stream)?)
     }
     3020 "cuMemsetD32Async" cuMemsetD32Async(to: usize, value: u32, count: usize, stream: usize) / cuMemsetD32Async_ptsz {
-        set(to, value, 4, count, &*of(stream)?)
+        set(to, value, 4, count, &*find(stream)?)
     }
 }

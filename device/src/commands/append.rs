@@ -231,7 +231,7 @@ pub(super) fn events(
     if wait_count.value() > 0 && waits.is_null() {
         return Err(ZeResult::INVALID_SIZE);
     }
-    let waits: Outcome<_> = waits.each_object(wait_count)?.map(|event| event.map(Wait::of)).collect();
+    let waits: Outcome<_> = waits.each_object(wait_count)?.map(|event| event.map(Wait::new)).collect();
     Ok((waits?, signal.get_optional()?))
 }
 

@@ -164,7 +164,7 @@ pub(super) fn leave(list: &Arc<CommandList>) -> Option<Arc<Graph>> {
 }
 
 /// The graph that records a list.
-pub(super) fn of(list: &CommandList) -> Option<Arc<Graph>> {
+pub(super) fn graph_of(list: &CommandList) -> Option<Arc<Graph>> {
     CAPTURES.lock().get(&list.capture()).map(Arc::clone)
 }
 

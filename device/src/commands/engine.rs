@@ -77,7 +77,7 @@ impl Priority {
 
 impl Engine {
     /// The engine of a queue of a device. Sub-devices have engines of their own.
-    pub(super) fn of(device: &Device, queue: Queue) -> Arc<Self> {
+    pub(super) fn for_queue(device: &Device, queue: Queue) -> Arc<Self> {
         let new = || Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
         Arc::clone(ENGINES.lock().entry((device.numbers(), queue)).or_insert_with(new))
     }

@@ -120,7 +120,7 @@ pub extern "C" fn end_capture(list: Handle<CommandList>, extensions: In<Base>, g
         extensions.check_no_extension()?;
         graph.check()?;
         let ended = capture::end(&list)?;
-        graph.write(Handle::of(&ended))?;
+        graph.write(Handle::from_object(&ended))?;
         if ended.state.lock().stage == Stage::Invalid {
             return Err(ZeResult::GRAPH_UNJOINED_FORKS);
         }
@@ -131,8 +131,8 @@ pub extern "C" fn end_capture(list: Handle<CommandList>, extensions: In<Base>, g
 /// `zeCommandListGetGraphExt` (ze_api.h). NULL and `COMMAND_LIST_NOT_CAPTURING` for a list that is not captured.
 pub extern "C" fn of_list(list: Handle<CommandList>, graph: Out<Handle<Graph>>) -> ZeResult {
     call(|| {
-        let found = capture::of(&*list.get()?);
-        graph.write(found.as_ref().map_or(Handle::NULL, Handle::of))?;
+        let found = capture::graph_of(&*list.get()?);
+        graph.write(found.as_ref().map_or(Handle::NULL, Handle::from_object))?;
         found.map(drop).ok_or(ZeResult::COMMAND_LIST_NOT_CAPTURING)
     })
 }
@@ -142,7 +142,7 @@ pub extern "C" fn of_list(list: Handle<CommandList>, graph: Out<Handle<Graph>>) 
 pub extern "C" fn get_primary_list(graph: Handle<Graph>, list: Out<Handle<CommandList>>) -> ZeResult {
     call(|| {
         let primary = graph.get()?.state.lock().primary().ok_or(ZeResult::INVALID_ARGUMENT)?;
-        let handle = Handle::of(&primary);
+        let handle = Handle::from_object(&primary);
         handle.get()?;
         list.write(handle)
     })
@@ -251,7 +251,7 @@ pub extern "C" fn append(
 /// `zeExecutableGraphGetSourceGraphExt` (ze_api.h). `INVALID_ARGUMENT` if the graph was destroyed.
 pub extern "C" fn get_source(executable: Handle<ExecutableGraph>, graph: Out<Handle<Graph>>) -> ZeResult {
     call(|| {
-        let handle = Handle::of(&executable.get()?.source);
+        let handle = Handle::from_object(&executable.get()?.source);
         handle.get()?;
         graph.write(handle)
     })
@@ -312,7 +312,7 @@ pub extern "C" fn destroy(graph: Handle<Graph>) -> ZeResult {
 
 /// Destroys a graph that a capture created, if the capture ended before the application got the graph.
 pub(super) fn abandon(graph: &Arc<Graph>) {
-    if graph.is_of_capture && Handle::of(graph).retire().is_ok() {
+    if graph.is_of_capture && Handle::from_object(graph).retire().is_ok() {
         graph.call_back();
     }
 }

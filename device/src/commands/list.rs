@@ -51,9 +51,9 @@ pub(crate) struct QueueAttributes {
 
 impl QueueAttributes {
     /// Those of a descriptor: `INVALID_ARGUMENT` or `INVALID_ENUMERATION`.
-    pub(crate) fn of(desc: &CommandQueueDesc) -> Outcome<Self> {
+    pub(crate) fn from_descriptor(desc: &CommandQueueDesc) -> Outcome<Self> {
         let CommandQueueDesc { ordinal, index, flags, mode, priority, .. } = *desc;
-        if index >= QueueGroup::of(ordinal)?.queues {
+        if index >= QueueGroup::get(ordinal)?.queues {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
         if mode > ASYNCHRONOUS {
@@ -76,7 +76,7 @@ impl CommandList {
     /// list is closed, `INVALID_COMMAND_LIST_TYPE` for a kernel in a list for copies, or an error of
     /// [`capture::record`].
     pub(crate) fn append(self: &Arc<Self>, command: Command) -> Outcome {
-        if command.work.runs_kernels() && !QueueGroup::of(self.ordinal)?.runs_kernels() {
+        if command.work.runs_kernels() && !QueueGroup::get(self.ordinal)?.runs_kernels() {
             return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
         }
         self.append_all(&[Arc::new(command)])
@@ -123,7 +123,7 @@ impl CommandList {
 
     /// `INVALID_SIZE` for a fill pattern of this size in bytes, if the queue group takes none that large.
     pub(crate) fn check_pattern(&self, size: usize) -> Outcome {
-        if size > QueueGroup::of(self.ordinal)?.largest_pattern { Err(ZeResult::INVALID_SIZE) } else { Ok(()) }
+        if size > QueueGroup::get(self.ordinal)?.largest_pattern { Err(ZeResult::INVALID_SIZE) } else { Ok(()) }
     }
 
     /// What an immediate list was created with: `INVALID_ARGUMENT` for a regular one.
@@ -170,7 +170,7 @@ pub extern "C" fn create(
         context.get()?;
         let device = device.get()?;
         let CommandListDesc { command_queue_group_ordinal: ordinal, flags, .. } = desc.read()?;
-        QueueGroup::of(ordinal)?;
+        QueueGroup::get(ordinal)?;
         let mutable = desc.has_next(stype::MUTABLE_COMMAND_LIST_EXP_DESC);
         let body = Body::Regular { recording: Mutex::default(), flags, mutable };
         register(CommandList { context, device, ordinal, body, capture: AtomicU64::new(0) }, list)
@@ -187,7 +187,7 @@ pub extern "C" fn create_immediate(
     call(|| {
         context.get()?;
         let device = device.get()?;
-        let attributes = QueueAttributes::of(&desc.read()?)?;
+        let attributes = QueueAttributes::from_descriptor(&desc.read()?)?;
         let stream = Stream::new(Arc::clone(&device), attributes.queue, attributes.priority);
         let body = Body::Immediate { stream, attributes };
         let ordinal = attributes.queue.ordinal;
@@ -244,7 +244,7 @@ pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> Z
 }
 
 getters! {
-    zeCommandListGetDeviceHandle: get_device_handle(list: CommandList) -> Handle<Device> { Handle::of(&list.device) }
+    zeCommandListGetDeviceHandle: get_device_handle(list: CommandList) -> Handle<Device> { Handle::from_object(&list.device) }
     zeCommandListGetContextHandle: get_context_handle(list: CommandList) -> Handle<Context> { list.context }
     zeCommandListGetOrdinal: get_ordinal(list: CommandList) -> u32 { list.ordinal }
     /// `INVALID_ARGUMENT` for an immediate list, whose flags are those of a queue.

@@ -37,7 +37,7 @@ pub extern "C" fn create(
     call(|| {
         context.get()?;
         let device = device.get()?;
-        let attributes = QueueAttributes::of(&desc.read()?)?;
+        let attributes = QueueAttributes::from_descriptor(&desc.read()?)?;
         queue.check()?;
         let stream = Stream::new(device, attributes.queue, attributes.priority);
         queue.write(Handle::register(Arc::new(CommandQueue { stream, attributes })))

@@ -96,7 +96,7 @@ pub(crate) struct Ticket(u64);
 impl Stream {
     /// A stream of the engine of this queue, without a thread yet.
     pub fn new(device: Arc<Device>, queue: Queue, priority: Priority) -> Arc<Self> {
-        let engine = Engine::of(&device, queue);
+        let engine = Engine::for_queue(&device, queue);
         let state = Mutex::default();
         let submitted = Condvar::new();
         let finished = Condvar::new();
@@ -151,7 +151,7 @@ impl Stream {
     /// Lets what is submitted from now on wait for an event, as it is now. The error is that of
     /// [`perform`](Self::perform).
     pub fn wait_for(self: &Arc<Self>, event: Arc<Event>) -> Outcome {
-        self.submit_one(Command::waiting(vec![Wait::of(event)]))
+        self.submit_one(Command::waiting(vec![Wait::new(event)]))
     }
 
     fn submit_one(self: &Arc<Self>, command: Command) -> Outcome {
@@ -429,12 +429,12 @@ impl Command {
 
 impl Wait {
     /// Waits for an event, as it is when the command is submitted.
-    pub(crate) fn of(event: Arc<Event>) -> Self {
+    pub(crate) fn new(event: Arc<Event>) -> Self {
         Self { event, value: None }
     }
 
-    /// Waits for these events, each as [`Self::of`].
+    /// Waits for these events, each as [`Self::new`].
     pub(crate) fn all(events: impl IntoIterator<Item = Arc<Event>>) -> Vec<Self> {
-        events.into_iter().map(Self::of).collect()
+        events.into_iter().map(Self::new).collect()
     }
 }

@@ -112,7 +112,7 @@ object!(Device);
 pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
     call(|| {
         driver::check(driver)?;
-        ffi::enumerate(count, devices, driver::devices(), |place, device| place.write(Handle::of(device)))
+        ffi::enumerate(count, devices, driver::devices(), |place, device| place.write(Handle::from_object(device)))
     })
 }
 
@@ -120,13 +120,13 @@ pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, devices: Out<Hand
 pub extern "C" fn get_sub_devices(device: Handle<Device>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
     call(|| {
         let parts = driver::sub_devices(&*device.get()?);
-        ffi::enumerate(count, devices, parts, |place, part| place.write(Handle::of(part)))
+        ffi::enumerate(count, devices, parts, |place, part| place.write(Handle::from_object(part)))
     })
 }
 
 /// `zeDeviceGetRootDevice` (ze_api.h). NULL for a device that is a part of no other.
 pub extern "C" fn get_root_device(device: Handle<Device>, root: Out<Handle<Device>>) -> ZeResult {
-    call(|| root.write(device.get()?.whole().map_or(Handle::NULL, |(whole, _)| Handle::of(whole))))
+    call(|| root.write(device.get()?.whole().map_or(Handle::NULL, |(whole, _)| Handle::from_object(whole))))
 }
 
 /// `zeDeviceGetP2PProperties` (ze_api.h). Access and atomics work between peers.

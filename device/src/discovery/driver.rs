@@ -72,7 +72,7 @@ struct Instance {
 static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
     process::watch_forks();
     let settings = settings::get();
-    let selection = Selection::of(settings);
+    let selection = Selection::from_settings(settings);
     for (device, part) in &selection.unused {
         let part = part.map(|part| format!(".{part}")).unwrap_or_default();
         log::warn(&format!("ZE_AFFINITY_MASK: there is no device {device}{part}"));
@@ -241,7 +241,7 @@ pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) 
 pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Handle<Device> {
     returned(Handle::NULL, || {
         let unknown = || ZeResult::INVALID_ARGUMENT.because(|| format!("no device has the number {identifier}"));
-        INSTANCE.all.get(identifier as usize).map(Handle::of).ok_or_else(unknown)
+        INSTANCE.all.get(identifier as usize).map(Handle::from_object).ok_or_else(unknown)
     })
 }
 

@@ -33,7 +33,7 @@ pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, vertices: Out<Han
 
 getters! {
     zeDeviceGetFabricVertexExp: of_device(device: Device) -> Handle<FabricVertex> { driver::vertex_of(&device) }
-    zeFabricVertexGetDeviceExp: get_device(vertex: FabricVertex) -> Handle<Device> { Handle::of(&vertex.device) }
+    zeFabricVertexGetDeviceExp: get_device(vertex: FabricVertex) -> Handle<Device> { Handle::from_object(&vertex.device) }
 }
 
 /// `zeFabricVertexGetSubVerticesExp` (ze_api.h). Those of the sub-devices.

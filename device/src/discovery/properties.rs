@@ -76,14 +76,14 @@ pub(crate) struct QueueGroup {
 
 impl QueueGroup {
     /// The group with this ordinal: `INVALID_ARGUMENT` if there is none.
-    pub(crate) fn of(ordinal: u32) -> Outcome<&'static Self> {
+    pub(crate) fn get(ordinal: u32) -> Outcome<&'static Self> {
         QUEUE_GROUPS.get(ordinal as usize).ok_or(ZeResult::INVALID_ARGUMENT)
     }
 
     /// Whether lists for one group can be executed by a queue of the other: both run kernels, or both only copy.
     /// Intel's driver asks no more, and the v1 adapter executes lists for a copy engine on all of them in turn.
     pub(crate) fn are_alike(one: u32, other: u32) -> bool {
-        let runs_kernels = |ordinal| Self::of(ordinal).map(Self::runs_kernels).ok();
+        let runs_kernels = |ordinal| Self::get(ordinal).map(Self::runs_kernels).ok();
         runs_kernels(one) == runs_kernels(other)
     }
 

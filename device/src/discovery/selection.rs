@@ -20,7 +20,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub(super) fn from_settings(settings: &Settings) -> Self {
         let parts = || 0..settings.sub_devices;
         let all: BTreeMap<u32, Vec<u32>> = (0..settings.devices).map(|index| (index, parts().collect())).collect();
         let leaves = all.iter().flat_map(|(index, parts)| leaves_of(*index, parts)).collect::<Vec<_>>();
@@ -79,7 +79,7 @@ mod tests {
             Some(value.to_owned())
         });
         assert!(warnings.is_empty(), "{warnings:?}");
-        Selection::of(&settings)
+        Selection::from_settings(&settings)
     }
 
     /// The examples of the programming guide: two devices with four sub-devices each.

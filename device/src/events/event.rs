@@ -129,7 +129,7 @@ getters! {
     /// `INVALID_ARGUMENT` for an event without a pool.
     zeEventGetEventPool: get_event_pool(event: Event) -> Handle<EventPool> {
         match &event.origin {
-            Origin::Pool(slot) => Handle::of(&slot.pool),
+            Origin::Pool(slot) => Handle::from_object(&slot.pool),
             Origin::Single { .. } | Origin::Shared { .. } => return Err(ZeResult::INVALID_ARGUMENT),
         }
     }

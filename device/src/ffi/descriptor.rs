@@ -8,7 +8,7 @@ pub(crate) struct TransferredDescriptor(i32);
 
 impl TransferredDescriptor {
     /// Takes over the descriptor of an import, or returns `INVALID_NULL_POINTER`.
-    pub(crate) fn of(import: In<ExternalMemoryImportFd>) -> Outcome<Self> {
+    pub(crate) fn from_import(import: In<ExternalMemoryImportFd>) -> Outcome<Self> {
         Ok(Self(import.read()?.fd))
     }
 }

@@ -74,7 +74,7 @@ impl<T> Copy for Handle<T> {}
 
 impl<T> Handle<T> {
     /// The handle of an object, without registering it.
-    pub(crate) fn of(object: &Arc<T>) -> Self {
+    pub(crate) fn from_object(object: &Arc<T>) -> Self {
         Self::from_word(Arc::as_ptr(object) as usize)
     }
 }
@@ -83,7 +83,7 @@ impl<T> Handle<T> {
 impl<T: Object> Handle<T> {
     /// Adds `object` to the registry, and returns its handle.
     pub(crate) fn register(object: Arc<T>) -> Self {
-        let handle = Self::of(&object);
+        let handle = Self::from_object(&object);
         T::registry().write().insert(handle.word, object);
         handle
     }

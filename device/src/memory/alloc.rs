@@ -35,7 +35,7 @@ pub extern "C" fn alloc_shared(
         context.get()?;
         let device = device.get_optional()?;
         host_desc.check()?;
-        let requests = Requests::of(device_desc)?;
+        let requests = Requests::from_descriptor(device_desc)?;
         pointer.check()?;
         pointer.write(Pointer::to(allocate(Kind::Shared, device, requests, size, alignment)?))
     })
@@ -53,7 +53,7 @@ pub extern "C" fn alloc_device(
     call(|| {
         context.get()?;
         let device = device.get()?;
-        let requests = Requests::of(desc)?;
+        let requests = Requests::from_descriptor(desc)?;
         pointer.check()?;
         pointer.write(Pointer::to(allocate(Kind::Device, Some(device), requests, size, alignment)?))
     })
@@ -69,7 +69,7 @@ pub extern "C" fn alloc_host(
 ) -> ZeResult {
     call(|| {
         context.get()?;
-        let requests = Requests::of(desc)?;
+        let requests = Requests::from_descriptor(desc)?;
         pointer.check()?;
         pointer.write(Pointer::to(allocate(Kind::Host, None, requests, size, alignment)?))
     })
@@ -137,7 +137,7 @@ pub extern "C" fn get_alloc_properties(
             export.edit(|out| out.fd = span.descriptor())?;
         }
         let owner = found.as_ref().and_then(|found| found.device.as_ref());
-        device.write_optional(owner.map_or(Handle::NULL, Handle::of));
+        device.write_optional(owner.map_or(Handle::NULL, Handle::from_object));
         Ok(())
     })
 }
@@ -195,7 +195,7 @@ struct Requests {
 }
 
 impl Requests {
-    fn of<T: Extensible>(desc: In<T>) -> Outcome<Self> {
+    fn from_descriptor<T: Extensible>(desc: In<T>) -> Outcome<Self> {
         desc.check()?;
         let import = match desc.next_of::<ExternalMemoryImportFd>() {
             Some(import) => {

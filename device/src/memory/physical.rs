@@ -157,7 +157,7 @@ pub extern "C" fn create(
                 check_type(flags)?;
                 let mut made = PhysicalMemory::import(fd, made.size, kind, device)?;
                 if settings::get().keep_import_fd {
-                    made.transferred = Some(TransferredDescriptor::of(import)?);
+                    made.transferred = Some(TransferredDescriptor::from_import(import)?);
                 }
                 made
             }

@@ -93,7 +93,7 @@ impl Reservation {
         if offset.checked_add(length).is_none_or(|end| end > physical.size) {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        let reservation = Self::of(base, length)?;
+        let reservation = Self::containing(base, length)?;
         let mut state = reservation.state.lock();
         if state.mapped.overlaps(base, length) {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -109,7 +109,7 @@ impl Reservation {
 
     /// Unmaps a range: `INVALID_ARGUMENT` unless all of it is mapped.
     pub fn unmap(base: usize, length: usize) -> Outcome {
-        let reservation = Self::of(base, length)?;
+        let reservation = Self::containing(base, length)?;
         let mut state = reservation.state.lock();
         if !state.mapped.covers(base, length) {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -129,7 +129,7 @@ impl Reservation {
 
     /// Changes the access to a range: `INVALID_ARGUMENT` unless all of it is mapped.
     pub fn set_access(base: usize, length: usize, access: Access) -> Outcome {
-        let reservation = Self::of(base, length)?;
+        let reservation = Self::containing(base, length)?;
         let mut state = reservation.state.lock();
         if !state.mapped.covers(base, length) {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -143,7 +143,7 @@ impl Reservation {
     /// The access to the page at `base`, and the number of bytes from there on that have the same access, at most
     /// `length`: `INVALID_ARGUMENT` for a range that is not reserved.
     pub(crate) fn access(base: usize, length: usize) -> Outcome<(Access, usize)> {
-        let reservation = Self::of(base, length)?;
+        let reservation = Self::containing(base, length)?;
         let state = reservation.state.lock();
         let (access, mut end) = state.mapped.access_at(base, base + length);
         while end < base + length {
@@ -157,7 +157,7 @@ impl Reservation {
     }
 
     /// The reservation that contains a range: `INVALID_ARGUMENT` if there is none.
-    fn of(base: usize, length: usize) -> Outcome<Arc<Self>> {
+    fn containing(base: usize, length: usize) -> Outcome<Arc<Self>> {
         check_range(base, length)?;
         find(base).filter(|found| found.holds(base, length)).ok_or(ZeResult::INVALID_ARGUMENT)
     }

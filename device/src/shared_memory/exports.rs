@@ -46,7 +46,7 @@ pub(crate) fn get(span: &Span, description: Description, names_producer: bool) -
         exports.insert(span.identity, export);
     }
     drop(exports);
-    Ok(HandleData::of(span, description, names_producer).encode())
+    Ok(HandleData::new(span, description, names_producer).encode())
 }
 
 /// Puts a handle of this process if `accepts` is true for its kind. Anything else is ignored: bytes that are not a

@@ -54,7 +54,7 @@ static STARTED: LazyLock<u64> = LazyLock::new(|| crate::platform::process::start
 
 impl HandleData {
     /// The fields for a range of this process.
-    pub(crate) fn of(span: &Span, Description { kind, device, size }: Description, names_producer: bool) -> Self {
+    pub(crate) fn new(span: &Span, Description { kind, device, size }: Description, names_producer: bool) -> Self {
         let descriptor = span.descriptor();
         Self {
             descriptor,

@@ -32,7 +32,7 @@ static FORK_HANDLER: Once = Once::new();
 
 impl LevelZero {
     /// With the libsycl that dpctl uses; `None` if it does not give out handles.
-    pub(crate) fn of(dpctl: &Library) -> Option<Self> {
+    pub(crate) fn from_library(dpctl: &Library) -> Option<Self> {
         let own = Self {
             context: dpctl.symbol(c"_ZNK4sycl3_V17context9getNativeEv")?,
             context_backend: dpctl.symbol(c"_ZNK4sycl3_V17context11get_backendEv")?,

@@ -34,7 +34,7 @@ macro_rules! functions {
 
         impl $type {
             /// The functions of the libsycl that dpctl uses; `None` unless it has all of them.
-            pub(crate) fn of(dpctl: &crate::library::Library) -> Option<Self> {
+            pub(crate) fn from_library(dpctl: &crate::library::Library) -> Option<Self> {
                 Some(Self { $($name: dpctl.symbol($symbol)?,)* })
             }
         }
@@ -107,12 +107,13 @@ pub(crate) fn sycl() -> Result<&'static Sycl, &'static str> {
         return Ok(sycl);
     }
     let library = Library::loaded(DPCTL).ok_or("dpctl is not loaded in this process: import dpctl first")?;
-    let sycl = Sycl::of(&library).ok_or("the libsycl that dpctl uses lacks functions that every release has")?;
+    let sycl =
+        Sycl::from_library(&library).ok_or("the libsycl that dpctl uses lacks functions that every release has")?;
     Ok(SYCL.get_or_init(|| sycl))
 }
 
 impl Sycl {
-    fn of(dpctl: &Library) -> Option<Self> {
+    fn from_library(dpctl: &Library) -> Option<Self> {
         // SAFETY: dpctl's headers declare its functions with these signatures. They throw nothing.
         unsafe {
             Some(Self {
@@ -129,10 +130,11 @@ impl Sycl {
                 delete_queue: dpctl.function(c"DPCTLQueue_Delete")?,
                 copy_event: dpctl.function(c"DPCTLEvent_Copy")?,
                 has_aspect: dpctl.symbol(c"_ZNK4sycl3_V16device3hasENS0_6aspectE")?,
-                memory: (Memory::of(dpctl).map(Route::Runtime)).or_else(|| LevelZero::of(dpctl).map(Route::LevelZero)),
+                memory: (Memory::from_library(dpctl).map(Route::Runtime))
+                    .or_else(|| LevelZero::from_library(dpctl).map(Route::LevelZero)),
                 uuid: dpctl.symbol(UUID),
-                physical_memory: PhysicalMemory::of(dpctl),
-                events: Events::of(dpctl),
+                physical_memory: PhysicalMemory::from_library(dpctl),
+                events: Events::from_library(dpctl),
             })
         }
     }
@@ -299,7 +301,7 @@ pub(crate) unsafe fn put_by(put: Function, mut handle: HandleData, context: Cont
 
 impl Memory {
     /// From the newest namespace that has all three.
-    fn of(library: &Library) -> Option<Self> {
+    fn from_library(library: &Library) -> Option<Self> {
         let open = library.symbol(c"_ZN4sycl3_V16detail16openIPCMemHandleEPKSt4bytemRKNS0_7contextERKNS0_6deviceE")?;
         let names: [[&CStr; 3]; 2] = [
             [
@@ -330,19 +332,19 @@ unsafe impl<R: Copy> Send for OwnCopy<R> {}
 
 impl OwnCopy<ContextRef> {
     pub(crate) fn of_context(sycl: &'static Sycl, context: ContextRef) -> Result<Self, String> {
-        Self::of((sycl.copy_context)(context), sycl.delete_context, "context")
+        Self::new((sycl.copy_context)(context), sycl.delete_context, "context")
     }
 }
 
 impl OwnCopy<QueueRef> {
     pub(crate) fn of_queue(sycl: &'static Sycl, queue: QueueRef) -> Result<Self, String> {
-        Self::of((sycl.copy_queue)(queue), sycl.delete_queue, "queue")
+        Self::new((sycl.copy_queue)(queue), sycl.delete_queue, "queue")
     }
 }
 
 impl<R: Copy> OwnCopy<R> {
     /// The copy that dpctl has made: null where that failed.
-    fn of(object: Option<R>, delete: unsafe extern "C" fn(R), what: &str) -> Result<Self, String> {
+    fn new(object: Option<R>, delete: unsafe extern "C" fn(R), what: &str) -> Result<Self, String> {
         let object = object.ok_or_else(|| format!("the {what} could not be copied"))?;
         Ok(Self { object, delete })
     }

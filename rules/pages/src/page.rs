@@ -30,7 +30,7 @@ impl Page {
         `send` and `receive` pass handle data between the two processes, and `barrier` waits until the other one has done its part.";
 
     /// The page of a rule; empty for a rule that is not of the catalogue.
-    pub fn of(rule: &Rule) -> Self {
+    pub fn for_rule(rule: &Rule) -> Self {
         let name = rule.code.replace('-', "_");
         let head = HEADS.iter().find(|(file, _)| *file == name).map_or("", |(_, head)| head);
         Self { text: head.trim_end().to_owned() }
@@ -83,7 +83,7 @@ pub fn rules_md() -> String {
          where that makes a difference, the rule says so.\n",
     );
     for rule in RULES {
-        let page = Page::of(rule).text;
+        let page = Page::for_rule(rule).text;
         let _ = writeln!(text, "\n## {}\n", rule.code);
         let mut is_left_out = false;
         let mut is_behind_heading = false;

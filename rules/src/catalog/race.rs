@@ -178,7 +178,7 @@ impl RuleState for Accesses {
         let Some(host) = fact.tracker.process(fact.at.process).map(|process| process.host) else { return };
         let key = (host, executed.memory);
         let new = Executing { at: fact.at, memory, executed: *executed };
-        let known = self.of(key);
+        let known = self.for_memory(key);
         let with = |known: &Executing| Some(([command(known.at), command(new.at)], race(fact.tracker, known, &new)?));
         let races: Vec<_> = known.iter().filter_map(with).collect();
         if known.len() >= ACCESSES {
@@ -207,7 +207,7 @@ fn add(pairs: &mut Set<[Command; 2]>, pair: [Command; 2]) {
 
 impl Accesses {
     /// Those of a memory. If there are too many, the one that was accessed longest ago is forgotten.
-    fn of(&mut self, key: (u64, u64)) -> &mut VecDeque<Executing> {
+    fn for_memory(&mut self, key: (u64, u64)) -> &mut VecDeque<Executing> {
         if self.latest.len() >= MEMORIES && !self.latest.contains_key(&key) {
             let latest = |accesses: &VecDeque<Executing>| accesses.back().map(|access| access.executed.end);
             let oldest =

@@ -18,7 +18,7 @@ use crate::place::{Place, ProcessId};
 impl Tracker {
     /// A call begins. Its facts show the tracker as it was before; then the tracker changes.
     pub fn enter(&mut self, who: ProcessId, begun: &Begun, facts: &mut (impl FactConsumer + ?Sized)) {
-        let at = Place::of(who, begun);
+        let at = Place::from_begun(who, begun);
         if let Some(fault) = begun.fault {
             self.emit(facts, at, What::InvalidArgument(fault));
         }

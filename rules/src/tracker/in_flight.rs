@@ -35,7 +35,7 @@ impl Part {
         self.bytes[0].max(other.bytes[0]) < end(self.bytes).min(end(other.bytes))
     }
 
-    pub(super) fn of(self, place: Place) -> UnorderedAccess {
+    pub(super) fn access_at(self, place: Place) -> UnorderedAccess {
         UnorderedAccess { place, memory: self.handle, writes: self.writes }
     }
 }

@@ -89,7 +89,8 @@ impl Tracker {
         });
         // What mapped memory holds, it holds anyway.
         let has_ended = |memory: &OwnDescriptor| {
-            memory.released.is_some() && memory.serial.is_some_and(|serial| state.mapped.of(serial).next().is_none())
+            memory.released.is_some()
+                && memory.serial.is_some_and(|serial| state.mapped.ranges_of(serial).next().is_none())
         };
         let kept =
             state.descriptors.iter().filter(|(_, memory)| memory.is_kept && how == End::Exited && has_ended(memory));
@@ -115,14 +116,14 @@ impl Tracker {
     ) {
         left.handles.sort_unstable_by_key(|(_, data, _)| data.serial);
         let mut places =
-            Places::of(reason, left.handles.iter().map(|(_, data, excused)| (data.born, *excused, data.size)));
+            Places::new(reason, left.handles.iter().map(|(_, data, excused)| (data.born, *excused, data.size)));
         for (handle, data, excused) in left.handles {
             let how = places.next(data.born, excused, data.context_released);
             self.emit(facts, at, What::LeftHandle(how, handle, data));
         }
         left.mappings.sort_unstable_by_key(|(_, mapping)| mapping.serial);
         let opened = |mapping: &Mapping| mapping.first_open().unwrap_or(at);
-        let mut places = Places::of(
+        let mut places = Places::new(
             reason,
             left.mappings.iter().map(|(_, mapping)| (opened(mapping), mapping.ended_wrongly, mapping.size)),
         );
@@ -133,20 +134,22 @@ impl Tracker {
         }
         left.ranges.sort_unstable_by_key(|(start, range)| (range.place.time, *start));
         let mut places =
-            Places::of(reason, left.ranges.iter().map(|(start, range)| (range.place, false, Some(range.end - start))));
+            Places::new(reason, left.ranges.iter().map(|(start, range)| (range.place, false, Some(range.end - start))));
         for (start, range) in left.ranges {
             let how = places.next(range.place, false, None);
             self.emit(facts, at, What::LeftRange(how, start, range));
         }
         left.descriptors.sort_unstable_by_key(|(number, memory)| (memory.got.time, *number));
-        let mut places = Places::of(reason, left.descriptors.iter().map(|(_, memory)| (memory.got, false, None)));
+        let mut places = Places::new(reason, left.descriptors.iter().map(|(_, memory)| (memory.got, false, None)));
         for (number, memory) in left.descriptors {
             let how = places.next(memory.got, false, None);
             self.emit(facts, at, What::LeftDescriptor(how, number, memory));
         }
         left.objects.sort_unstable_by_key(|(_, object)| object.serial);
-        let mut places =
-            Places::of(reason, left.objects.iter().map(|(_, object)| (object.born, object.ended_wrongly, object.size)));
+        let mut places = Places::new(
+            reason,
+            left.objects.iter().map(|(_, object)| (object.born, object.ended_wrongly, object.size)),
+        );
         for kind in [Kind::PhysicalMem, Kind::Event, Kind::EventPool] {
             for (handle, object) in left.objects.iter().filter(|(handle, _)| handle.kind == kind) {
                 let how = places.next(object.born, object.ended_wrongly, object.context_released);
@@ -206,7 +209,7 @@ const fn site(born: Place) -> Site {
 }
 
 impl Places {
-    fn of(reason: Reason, left: impl Iterator<Item = Made>) -> Self {
+    fn new(reason: Reason, left: impl Iterator<Item = Made>) -> Self {
         let mut groups = Map::default();
         for (born, _, size) in left.filter(|(_, excused, _)| !excused) {
             let group: &mut Group = groups.entry(site(born)).or_insert(Group::new(born.time));

@@ -78,14 +78,14 @@ impl MappedRanges {
     }
 
     /// The ranges of one life of physical memory, in the order of addresses.
-    pub(crate) fn of(&self, memory: Serial) -> impl Iterator<Item = (u64, &MappedRange)> {
+    pub(crate) fn ranges_of(&self, memory: Serial) -> impl Iterator<Item = (u64, &MappedRange)> {
         let starts = self.by_memory.range((memory, 0)..=(memory, u64::MAX));
         starts.filter_map(|(_, start)| Some((*start, self.ranges.get(start)?)))
     }
 
     /// Removes the ranges of one life of physical memory.
     pub(crate) fn forget(&mut self, memory: Serial) {
-        let starts: SmallVec<[u64; 4]> = self.of(memory).map(|(start, _)| start).collect();
+        let starts: SmallVec<[u64; 4]> = self.ranges_of(memory).map(|(start, _)| start).collect();
         for start in starts {
             self.remove(start);
         }
@@ -93,7 +93,7 @@ impl MappedRanges {
 
     /// The ranges of one life of physical memory are those of another one from now on.
     pub(crate) fn live_on(&mut self, memory: Serial, serial: Serial) {
-        let starts: SmallVec<[u64; 4]> = self.of(memory).map(|(start, _)| start).collect();
+        let starts: SmallVec<[u64; 4]> = self.ranges_of(memory).map(|(start, _)| start).collect();
         for start in starts {
             if let Some(range) = self.remove(start) {
                 self.add(start, MappedRange { serial, ..range });
@@ -136,8 +136,8 @@ mod tests {
         }
     }
 
-    fn of(ranges: &MappedRanges, memory: Serial) -> Vec<(u64, u64)> {
-        ranges.of(memory).map(|(start, range)| (start, range.end)).collect()
+    fn spans_of(ranges: &MappedRanges, memory: Serial) -> Vec<(u64, u64)> {
+        ranges.ranges_of(memory).map(|(start, range)| (start, range.end)).collect()
     }
 
     #[test]
@@ -146,12 +146,12 @@ mod tests {
         for (start, memory, end) in [(10, 1, 20), (20, 2, 30), (40, 1, 50)] {
             ranges.insert(start, range(memory, end));
         }
-        assert_eq!((of(&ranges, 1), of(&ranges, 2)), (vec![(10, 20), (40, 50)], vec![(20, 30)]));
+        assert_eq!((spans_of(&ranges, 1), spans_of(&ranges, 2)), (vec![(10, 20), (40, 50)], vec![(20, 30)]));
         let taken: Vec<_> = ranges.take(15, 45).into_iter().map(|(start, range)| (start, range.end)).collect();
         assert_eq!(taken, [(15, 20), (20, 30), (40, 45)]);
-        assert_eq!((of(&ranges, 1), of(&ranges, 2)), (vec![(10, 15), (45, 50)], vec![]));
+        assert_eq!((spans_of(&ranges, 1), spans_of(&ranges, 2)), (vec![(10, 15), (45, 50)], vec![]));
         assert_eq!(ranges.take(12, 14).len(), 1);
-        assert_eq!(of(&ranges, 1), [(10, 12), (14, 15), (45, 50)]);
+        assert_eq!(spans_of(&ranges, 1), [(10, 12), (14, 15), (45, 50)]);
         for (start, end) in [(12, 14), (15, 45), (11, 11), (50, u64::MAX), (14, 10)] {
             assert!(ranges.take(start, end).is_empty(), "{start} to {end}");
         }
@@ -160,8 +160,8 @@ mod tests {
             [false, true, true, false, true, false]
         );
         ranges.insert(0, range(3, u64::MAX));
-        assert_eq!((of(&ranges, 1), of(&ranges, 3)), (vec![], vec![(0, u64::MAX)]));
+        assert_eq!((spans_of(&ranges, 1), spans_of(&ranges, 3)), (vec![], vec![(0, u64::MAX)]));
         ranges.forget(3);
-        assert!(of(&ranges, 3).is_empty() && ranges.take(0, u64::MAX).is_empty());
+        assert!(spans_of(&ranges, 3).is_empty() && ranges.take(0, u64::MAX).is_empty());
     }
 }

@@ -125,7 +125,7 @@ impl Tracker {
 fn without_enter(process: ProcessId, exit: &Returned) -> PendingCall {
     let Returned { function, call, tid, time, .. } = *exit;
     let place = Place { process, tid, time, call: NonZeroU64::new(call), function: Some(function), stack: None };
-    let operation = Operation::of(function, &Values::NONE);
+    let operation = Operation::from_call(function, &Values::NONE);
     let change = match operation {
         Operation::Export(Export { kind, .. }) => match kind.handle_data() {
             Some(kind) => PendingChange::Get { kind, value: None, exported: None, context: None, dangling: None },

@@ -279,8 +279,8 @@ impl Tracker {
                 {
                     not_judged.pairs += 1;
                 } else if unknown.since.len() < SINCE {
-                    let first = first.of(unknown.place);
-                    let second = second.of(at);
+                    let first = first.access_at(unknown.place);
+                    let second = second.access_at(at);
                     unknown.since.push(Since { first, second, bytes });
                     is_added = true;
                 }

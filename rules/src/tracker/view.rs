@@ -137,7 +137,7 @@ impl Tracker {
                 got.and_then(|data| data.export).into_iter().for_each(each);
             }
             _ if values.fingerprint.is_some() && (function.effect().opens().is_some() || function.imports(values)) => {
-                let fingerprint = match Operation::of(function, values) {
+                let fingerprint = match Operation::from_call(function, values) {
                     Operation::Open(open) => self.resolved(who, &open).fingerprint,
                     _ => values.fingerprint,
                 };

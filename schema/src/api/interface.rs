@@ -90,7 +90,7 @@ pub enum Calls {
 
 impl Library {
     /// One with which programs open a device.
-    pub(super) const fn of(begins: &'static str, calls: Calls) -> Self {
+    pub(super) const fn opening_devices(begins: &'static str, calls: Calls) -> Self {
         Self { begins, calls, opens_devices: true }
     }
 
@@ -190,7 +190,7 @@ pub struct Promises(u32);
 
 impl Promises {
     /// The set of these.
-    pub const fn of(promises: &[Promise]) -> Self {
+    pub const fn new(promises: &[Promise]) -> Self {
         let mut all = 0;
         let mut rest = promises;
         while let [first, others @ ..] = rest {

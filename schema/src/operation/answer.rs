@@ -28,7 +28,7 @@ pub struct Answer {
 
 impl Answer {
     /// The answer of a call.
-    pub fn of(function: Function, values: &impl Fields) -> Self {
+    pub fn from_call(function: Function, values: &impl Fields) -> Self {
         let (makes, made, base) = match function.effect() {
             Effect::Opens(Kind::Usm) => (Some(Kind::Mapping), values.pointer(), None),
             Effect::Allocates(kind) => (Some(kind), values.pointer(), None),

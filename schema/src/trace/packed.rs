@@ -89,7 +89,7 @@ impl<'w> PackedCall<'w> {
         let [_, _, call, _] = *self.head;
         let tid = self.tid();
         let time = self.time();
-        let operation = Operation::of(function, self);
+        let operation = Operation::from_call(function, self);
         Begun { function, call, tid, time, stack: self.stack(), operation, fault: None }
     }
 
@@ -101,7 +101,7 @@ impl<'w> PackedCall<'w> {
         let tid = self.tid();
         let time = self.time();
         let result = ResultCode((places >> 32) as u32);
-        Returned { function, call, tid, time, result, answer: Answer::of(function, self) }
+        Returned { function, call, tid, time, result, answer: Answer::from_call(function, self) }
     }
 
     /// The record of a call that begins.

@@ -45,7 +45,7 @@ impl Family {
     }
 
     /// The family of a function; `None` if it belongs to all of them.
-    const fn of(function: Function) -> Option<Self> {
+    const fn for_function(function: Function) -> Option<Self> {
         match function.effect().kind() {
             Kind::Usm | Kind::MemHandle | Kind::Mapping => Some(Self::Memory),
             Kind::PhysicalMem | Kind::PhysicalMemHandle => Some(Self::PhysicalMem),
@@ -74,7 +74,7 @@ impl Family {
 /// Whether urscope's backend gets the calls of `function` to adapter `via`.
 #[inline]
 pub fn uses_level_zero(function: Function, via: usize) -> bool {
-    match Family::of(function) {
+    match Family::for_function(function) {
         Some(family) => family.uses_level_zero(via),
         None => Family::ALL.into_iter().any(|family| family.uses_level_zero(via)),
     }
@@ -86,7 +86,7 @@ fn is_adapter_only(function: Function, via: usize) -> bool {
     function.is_command()
         || function.effect().is_never_recorded()
         || knobs::hot_or_nothing().prefers_adapter()
-            && Family::of(function).is_some_and(|family| adapter::has(via, family.export()))
+            && Family::for_function(function).is_some_and(|family| adapter::has(via, family.export()))
 }
 
 /// Forgets the parent's objects, which a forked child must not put or close.
@@ -147,7 +147,7 @@ macro_rules! backends {
 
         /// Carries out a call of a function of Unified Runtime by a backend; `None` for another function.
         fn carry_out(function: Function, backend: &level_zero::LevelZero, frame: Frame) -> Option<ResultCode> {
-            let row = Row::of(function);
+            let row = Row::for_function(function);
             let mut arguments = 0..;
             let mut next = || arguments.next().unwrap_or_default();
             match function {

@@ -26,7 +26,7 @@ pub fn replace_where_late() {
         return;
     }
     let of_c = resolve();
-    let ours = Module::of(intercept as *const () as usize).and_then(|ours| ours.address_of(c"dlsym"));
+    let ours = Module::containing(intercept as *const () as usize).and_then(|ours| ours.address_of(c"dlsym"));
     let Some(ours) = ours else { return };
     let gum = Gum::obtain();
     let mut interceptor = Interceptor::obtain(&gum);

@@ -103,7 +103,7 @@ impl Libraries {
     pub(super) fn looked_up(&self, name: &CStr, real: &dyn Fn() -> *mut c_void) -> Option<Lookup> {
         let symbol = self.symbol(name)?;
         let real = real();
-        if real.is_null() || Module::of(real as usize).is_none_or(|of| Some(of) != own()) {
+        if real.is_null() || Module::containing(real as usize).is_none_or(|of| Some(of) != own()) {
             return Some(Lookup::Found(self.hooked(symbol, real)));
         }
         // SAFETY: `RTLD_NEXT` is always allowed.
@@ -129,7 +129,7 @@ impl Libraries {
 
     /// The number of the library of a function; `None` if that is urscope, or if there is no room for another one.
     fn number(&self, function: *mut c_void) -> Option<usize> {
-        let module = Module::of(function as usize)?;
+        let module = Module::containing(function as usize)?;
         if module == own()? {
             return None;
         }
@@ -166,7 +166,7 @@ impl Libraries {
     pub(super) fn returned(&self, name: &CStr, real: *mut c_void) -> *mut c_void {
         let mut versions = self.versions(name).peekable();
         if versions.peek().is_some()
-            && let Some(module) = Module::of(real as usize)
+            && let Some(module) = Module::containing(real as usize)
             && let Some(symbol) =
                 versions.find(|symbol| real_dlsym::in_library(&module.path, &self.name(*symbol)) == real)
         {
@@ -205,5 +205,5 @@ impl Libraries {
 }
 
 fn own() -> Option<Module> {
-    Module::of(own as *const () as usize)
+    Module::containing(own as *const () as usize)
 }

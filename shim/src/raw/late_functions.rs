@@ -210,7 +210,7 @@ mod tests {
         for (number, linked) in [0, 4, 6].into_iter().zip(linked) {
             let found = find(number);
             assert_eq!(found.cast_const(), FOUND[number].load(Ordering::Relaxed).cast_const());
-            let module = crate::raw::symbols::modules::Module::of;
+            let module = crate::raw::symbols::modules::Module::containing;
             assert_eq!(module(found as usize), module(linked as usize), "{:?}", NAMES[number].0);
         }
     }

@@ -175,7 +175,7 @@ fn set([first, end]: &[AtomicU64; 2], begins: u64, ends: u64) {
 mod tests {
     use super::*;
 
-    fn of<const N: usize>(ranges: &Ranges<N>) -> Vec<[u64; 2]> {
+    fn sorted<const N: usize>(ranges: &Ranges<N>) -> Vec<[u64; 2]> {
         let mut all: Vec<_> = ranges.iter().filter(|[begins, ends]| begins < ends).collect();
         all.sort_unstable();
         all
@@ -192,15 +192,15 @@ mod tests {
             [false, true, true, false, false, true, false]
         );
         ranges.remove(15, 32);
-        assert_eq!(of(&ranges), [[10, 15], [32, 40]]);
+        assert_eq!(sorted(&ranges), [[10, 15], [32, 40]]);
         ranges.remove(34, 36);
-        assert_eq!(of(&ranges), [[10, 15], [32, 34]]);
+        assert_eq!(sorted(&ranges), [[10, 15], [32, 34]]);
         ranges.add(32, 50);
         ranges.remove(0, 15);
         ranges.remove(60, 70);
-        assert_eq!(of(&ranges), [[32, 50]]);
+        assert_eq!(sorted(&ranges), [[32, 50]]);
         ranges.add(100, 110);
         ranges.add(200, 210);
-        assert_eq!(of(&ranges), [[100, 110], [200, 210]], "the oldest are replaced");
+        assert_eq!(sorted(&ranges), [[100, 110], [200, 210]], "the oldest are replaced");
     }
 }

@@ -15,7 +15,7 @@ const EVENT_INTERPROCESS: u64 = 4;
 /// The interface.
 pub static INTERFACE: Interface = Interface {
     name: "HIP",
-    libraries: &[Library::of("libamdhip64.", Calls::Own)],
+    libraries: &[Library::opening_devices("libamdhip64.", Calls::Own)],
     results: results::RESULTS,
     hex_results: false,
     shareable: &[Shareable::by_flag(
@@ -29,7 +29,7 @@ pub static INTERFACE: Interface = Interface {
     usm_types: &[],
     support: &[],
     // No function returns a handle.
-    promises: Promises::of(&[Promise::PutIsOptional]),
+    promises: Promises::new(&[Promise::PutIsOptional]),
     words: Words {
         callee: "the runtime",
         memory: "memory",

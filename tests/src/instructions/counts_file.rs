@@ -44,7 +44,7 @@ impl RecordedCounts {
     }
 
     /// What is kept for a way in a profile.
-    pub fn of(&self, profile: &str, way: Way) -> Option<Added> {
+    pub fn get(&self, profile: &str, way: Way) -> Option<Added> {
         let count = self.0.get(profile)?.get(way.to_string())?;
         Some(Added { library: count["liburscope.so"].as_u64()?, elsewhere: count["elsewhere"].as_i64()? })
     }
@@ -55,7 +55,7 @@ impl RecordedCounts {
     }
 
     fn difference(&self, profile: &str, way: Way, now: Added) -> Option<String> {
-        let Some(kept) = self.of(profile, way) else {
+        let Some(kept) = self.get(profile, way) else {
             return Some(format!("{way}: no count is kept for the profile {profile}; renew the counts with {RENEW}"));
         };
         let before = kept.total();

@@ -49,7 +49,7 @@ pub(super) fn compare(counted: &Counted, trace: Option<&Trace>) -> Comparison {
         }
     }
     let missing = missing.saturating_sub(2 * inherited);
-    let lost = Lost::of(trace);
+    let lost = Lost::from_trace(trace);
     // In a process that is killed, each thread may be about to write the number.
     let room = if lost.is_final { 0 } else { counted.threads.len() as u64 };
     let excused = counted.limited || counted.by_handlers > 0;
@@ -91,7 +91,7 @@ struct Lost {
 }
 
 impl Lost {
-    fn of(trace: &Trace) -> Self {
+    fn from_trace(trace: &Trace) -> Self {
         let reported = |name: &str| {
             let records = trace.records.iter().filter(|record| record["name"] == name);
             records.map(|record| record["args"]["lost"].as_u64().expect("a number of lost records")).max()

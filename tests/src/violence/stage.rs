@@ -28,7 +28,7 @@ impl Stage {
     /// A run of a program on it.
     pub(super) fn test_run(self, app: &str) -> TestRun {
         let form = if self.binary { "binary" } else { "chrome" };
-        TestRun::of(app, Release::R2026_2, self.adapter).env("URSCOPE_FORMAT", form).env("URSCOPE_QUIET", "1")
+        TestRun::new(app, Release::R2026_2, self.adapter).env("URSCOPE_FORMAT", form).env("URSCOPE_QUIET", "1")
     }
 }
 

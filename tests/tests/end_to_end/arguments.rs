@@ -23,7 +23,7 @@ const CASES: [(&str, &str, Option<&str>); 11] = [
 ];
 
 fn test_run() -> TestRun {
-    TestRun::of("ur_arguments", Release::R2026_2, Adapter::V2).option("--no-check").arg("alone")
+    TestRun::new("ur_arguments", Release::R2026_2, Adapter::V2).option("--no-check").arg("alone")
 }
 
 fn lines(outcome: &Outcome) -> Vec<&str> {
@@ -42,7 +42,7 @@ fn what_the_header_forbids_is_refused_as_the_runtimes_own_validation_does() {
 /// A trace shows null out-parameters, too.
 #[test]
 fn what_is_reported_at_the_call_is_found_in_the_trace() {
-    let test_run = TestRun::of("ur_arguments", Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "refuse");
+    let test_run = TestRun::new("ur_arguments", Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "refuse");
     let outcome = test_run.arg("alone").run();
     let mut live = BTreeMap::new();
     for line in outcome.stderr.lines().filter(|line| line.contains(": error: invalid-argument: ")) {

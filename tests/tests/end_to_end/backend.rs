@@ -7,7 +7,7 @@ use crate::event::ORDERS;
 use crate::on_both_adapters;
 
 fn run(app: &str, release: Release, adapter: Adapter) -> Outcome {
-    let outcome = TestRun::of(app, release, adapter).env("URSCOPE_BACKEND", "level_zero").run();
+    let outcome = TestRun::new(app, release, adapter).env("URSCOPE_BACKEND", "level_zero").run();
     assert!(outcome.code < 2, "{app} on {release:?} {adapter:?} ended with {}: {}", outcome.code, outcome.stderr);
     outcome
 }
@@ -23,7 +23,7 @@ on_both_adapters! {
     fn a_correct_program_is_served_on_every_release(adapter) {
         for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
             for app in ["clean", "ur_sharing direct"] {
-                let [ours, theirs] = [is_clean(app, release, adapter), TestRun::of(app, release, adapter).run()];
+                let [ours, theirs] = [is_clean(app, release, adapter), TestRun::new(app, release, adapter).run()];
                 assert_eq!(ours.stdout, theirs.stdout, "{app} on {release:?}");
             }
         }
@@ -32,7 +32,7 @@ on_both_adapters! {
     /// 2025.3 has no IPC entry points; a program that looks them up by name is served all the same.
     fn a_release_without_entry_points_is_served(adapter) {
         for backend in ["auto", "level_zero"] {
-            let test_run = || TestRun::of("ur_sharing direct", Release::R2025_3, adapter);
+            let test_run = || TestRun::new("ur_sharing direct", Release::R2025_3, adapter);
             let outcome = test_run().env("URSCOPE_BACKEND", backend).run();
             assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
             assert_eq!(outcome.stdout, "producer wrote 42\nconsumer read 42\n");
@@ -43,14 +43,14 @@ on_both_adapters! {
     }
 
     fn eight_threads_are_served_at_once(adapter) {
-        let [ours, theirs] = [run("clean_threads 100", Release::R2026_2, adapter), TestRun::of("clean_threads 100", Release::R2026_2, adapter).run()];
+        let [ours, theirs] = [run("clean_threads 100", Release::R2026_2, adapter), TestRun::new("clean_threads 100", Release::R2026_2, adapter).run()];
         assert_eq!((ours.report().verdict(), ours.report().violations()), ("clean", theirs.report().violations()));
     }
 
     /// Every get returns other bytes there.
     fn gets_of_one_allocation_are_counted_together(adapter) {
         let outcome = run("scenario unreturned_gets", Release::R2026_2, adapter);
-        let theirs = TestRun::of("scenario unreturned_gets", Release::R2026_2, adapter).run();
+        let theirs = TestRun::new("scenario unreturned_gets", Release::R2026_2, adapter).run();
         assert_eq!(outcome.report().violations(), theirs.report().violations(), "{}", outcome.stderr);
     }
 
@@ -100,7 +100,7 @@ on_both_adapters! {
 
     /// Handle data made by the adapter, as from a producer without urscope.
     fn data_of_an_adapter_are_opened(adapter) {
-        let outcome = TestRun::of("sharing other_backend", Release::R2026_2, adapter)
+        let outcome = TestRun::new("sharing other_backend", Release::R2026_2, adapter)
             .env("URSCOPE_BACKEND", "adapter")
             .arg("level_zero")
             .run();
@@ -116,7 +116,7 @@ on_both_adapters! {
 fn events_are_shared_where_queues_can_signal_them() {
     for order in ORDERS {
         let [ours, theirs] = ["level_zero", "adapter"]
-            .map(|backend| TestRun::of(order, Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).run());
+            .map(|backend| TestRun::new(order, Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).run());
         assert_eq!((ours.code, &ours.stdout), (0, &theirs.stdout), "{order}: {}", ours.stderr);
     }
     let printed = run("ipc_refusals", Release::R2026_2, Adapter::V1).stdout;
@@ -126,7 +126,7 @@ fn events_are_shared_where_queues_can_signal_them() {
 /// An unknown backend is reported, and the default is used.
 #[test]
 fn an_unknown_backend_is_reported() {
-    let outcome = TestRun::of("clean", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", "level0").run();
+    let outcome = TestRun::new("clean", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", "level0").run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let warning = "URSCOPE_BACKEND=\"level0\" is not auto, adapter or level_zero; \"auto\" is used instead";
     assert!(outcome.stderr.contains(warning), "{}", outcome.stderr);

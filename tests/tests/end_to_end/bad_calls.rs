@@ -58,7 +58,7 @@ fn answers_are_those_without_urscope(interface: &str, at_least: usize, program: 
 
 #[test]
 fn level_zero_answers_as_without_urscope() {
-    let program = || TestRun::of("bad_calls_ze", Release::R2026_2, Adapter::V2);
+    let program = || TestRun::new("bad_calls_ze", Release::R2026_2, Adapter::V2);
     answers_are_those_without_urscope("level_zero", 300, program);
 }
 
@@ -76,14 +76,14 @@ fn the_cuda_driver_answers_as_without_urscope_before_it_is_initialized() {
 /// An adapter checks little.
 #[test]
 fn unified_runtime_answers_as_without_urscope() {
-    let program = || TestRun::of("bad_calls_ur", Release::R2026_2, Adapter::V2);
+    let program = || TestRun::new("bad_calls_ur", Release::R2026_2, Adapter::V2);
     answers_are_those_without_urscope("unified_runtime", 20, program);
 }
 
 /// A driver may leave a chain alone that leads nowhere.
 #[test]
 fn a_chain_that_leads_nowhere_ends() {
-    let run = || TestRun::of("bad_calls_ze", Release::R2026_2, Adapter::V2).option("--no-check");
+    let run = || TestRun::new("bad_calls_ze", Release::R2026_2, Adapter::V2).option("--no-check");
     let bare = run().option("--no-shim").run();
     let traced = run().run();
     assert_eq!((bare.code, bare.stdout.lines().count()), (0, 6), "{}", bare.stderr);

@@ -18,7 +18,7 @@ const PROGRAMS: [(&str, &[&str]); 9] = [
 ];
 
 fn outcome(program: &str, arguments: &[&str], adapter: Adapter, form: &str) -> Outcome {
-    let test_run = TestRun::of(program, Release::R2026_2, adapter).env("URSCOPE_FORMAT", form);
+    let test_run = TestRun::new(program, Release::R2026_2, adapter).env("URSCOPE_FORMAT", form);
     arguments.iter().fold(test_run, |test_run, argument| test_run.arg(*argument)).run()
 }
 

@@ -11,7 +11,7 @@ use urscope_tests::{runtime::browser, view_server::ViewServer};
 use crate::python;
 
 fn run_of(program: &str) -> Outcome {
-    TestRun::of(program, Release::R2026_2, Adapter::V2).run()
+    TestRun::new(program, Release::R2026_2, Adapter::V2).run()
 }
 
 /// Serves traces.

@@ -6,7 +6,7 @@ use crate::on_both_adapters;
 
 on_both_adapters! {
     fn every_call_is_in_the_trace_once(adapter) {
-        let outcome = TestRun::of("clean_threads", Release::R2026_2, adapter).run();
+        let outcome = TestRun::new("clean_threads", Release::R2026_2, adapter).run();
         let report = outcome.report();
         assert_eq!((outcome.code, report.violations()), (0, vec![]), "{}", outcome.stderr);
         let traces = outcome.traces();

@@ -37,7 +37,7 @@ pub(crate) const EXPECTED: [&str; 12] = [
 ];
 
 fn run(app: &str, adapter: Adapter, argument: Option<&str>) -> Outcome {
-    let test_run = TestRun::of(app, Release::R2026_2, adapter);
+    let test_run = TestRun::new(app, Release::R2026_2, adapter);
     argument.into_iter().fold(test_run, TestRun::arg).run()
 }
 
@@ -90,7 +90,7 @@ fn a_byte_that_changed_on_its_way_is_an_error_at_its_open() {
 #[test]
 fn what_fails_without_urscope_is_said() {
     let on = |mode: &str, adapter, backend| {
-        let outcome = TestRun::of(mode, Release::R2026_2, adapter).env("URSCOPE_BACKEND", backend).run();
+        let outcome = TestRun::new(mode, Release::R2026_2, adapter).env("URSCOPE_BACKEND", backend).run();
         assert!(outcome.stdout.ends_with("open accepted\n"), "{}", outcome.stdout);
         outcome
     };
@@ -131,7 +131,7 @@ fn sharing_on_a_device_without_support_is_found() {
 #[test]
 fn a_device_that_is_not_that_of_the_context_or_the_memory_is_found() {
     let violation = |violation: &str, adapter: Adapter, backend: &str| {
-        let test_run = TestRun::of("ur_violations", Release::R2026_2, adapter).env("URSCOPE_BACKEND", backend);
+        let test_run = TestRun::new("ur_violations", Release::R2026_2, adapter).env("URSCOPE_BACKEND", backend);
         test_run.env("ZE_SOFT_DEVICES", "2").arg(violation).run()
     };
     let answers =
@@ -203,7 +203,8 @@ fn a_second_device_may_open_memory_of_the_first() {
         ("closed_in_second", Some(("app::close", "close accepted"))),
     ];
     for (adapter, (mode, wrong)) in [V1, V2].into_iter().flat_map(|adapter| found.map(|found| (adapter, found))) {
-        let outcome = TestRun::of("two_devices", Release::R2026_2, adapter).env("ZE_SOFT_DEVICES", "2").arg(mode).run();
+        let outcome =
+            TestRun::new("two_devices", Release::R2026_2, adapter).env("ZE_SOFT_DEVICES", "2").arg(mode).run();
         let report = outcome.report();
         assert!(outcome.stdout.contains("read accepted\n"), "{mode}: {} {}", outcome.stdout, outcome.stderr);
         let Some((function, accepted)) = wrong else {

@@ -5,7 +5,7 @@ use urscope_tests::{Adapter, Release, TestRun, perfetto, trace};
 use crate::on_both_adapters;
 
 fn is_clean(release: Release, adapter: Adapter) {
-    let outcome = TestRun::of("clean", release, adapter).run();
+    let outcome = TestRun::new("clean", release, adapter).run();
     assert_eq!(outcome.code, 0, "{release:?}: {}", outcome.stderr);
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{}", outcome.stdout);
@@ -42,7 +42,7 @@ on_both_adapters! {
 /// The consumer opens the bytes that the producer got, so their fingerprints are equal.
 #[test]
 fn shows_the_same_fingerprint_on_both_sides() {
-    let traces = TestRun::of("clean", Release::R2026_2, Adapter::V2).run().traces();
+    let traces = TestRun::new("clean", Release::R2026_2, Adapter::V2).run().traces();
     let fingerprints = |call: &str| -> Vec<String> {
         traces
             .iter()

@@ -13,7 +13,7 @@ const OPEN: &str = "kept";
 const CLOSED: &str = "closed";
 
 fn test_run(descriptors: &str) -> TestRun {
-    TestRun::of("ur_physical only put-of-both-and-an-unrelated-file", Release::R2026_2, Adapter::V2)
+    TestRun::new("ur_physical only put-of-both-and-an-unrelated-file", Release::R2026_2, Adapter::V2)
         .env("ZE_SOFT_EXPORT_FD", descriptors)
 }
 

@@ -76,7 +76,7 @@ impl Implementation {
             V1 | V1Refusing | OursOnV1 => (R2026_2, Adapter::V1),
             _ => (R2026_2, Adapter::V2),
         };
-        let test_run = TestRun::of(app, release, adapter).option("--no-check");
+        let test_run = TestRun::new(app, release, adapter).option("--no-check");
         match self {
             Older | V1Bare => unreachable!("it is in expectations only"),
             V1 | V2 => test_run,
@@ -357,7 +357,7 @@ conforms! {
 #[test]
 fn the_functions_are_found_by_name_where_the_release_has_none() {
     for release in [R2026_1, R2026_0, R2025_3] {
-        let test_run = || TestRun::of("by_dlsym", release, Adapter::V2).option("--no-check");
+        let test_run = || TestRun::new("by_dlsym", release, Adapter::V2).option("--no-check");
         let outcome = test_run().run();
         let answer = (outcome.code, outcome.stdout.as_str());
         assert_eq!(answer, (0, "opened an event by name\n"), "{release:?}: {}", outcome.stderr);

@@ -44,7 +44,7 @@ const CELLS: [(Release, Adapter, &str, [&str; 4]); 24] = [
 #[test]
 fn a_device_says_what_the_backend_can_do() {
     for (release, adapter, backend, [memory, physical, reusable, events]) in CELLS {
-        let cell = TestRun::of("ur_support", release, adapter).env("URSCOPE_BACKEND", backend).option("--no-check");
+        let cell = TestRun::new("ur_support", release, adapter).env("URSCOPE_BACKEND", backend).option("--no-check");
         let outcome = cell.run();
         // What is reported as unsupported is refused: UR_RESULT_ERROR_UNSUPPORTED_FEATURE.
         let answer = if events == YES { 0 } else { 44 };

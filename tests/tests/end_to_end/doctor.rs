@@ -72,7 +72,7 @@ fn a_program_is_examined_without_being_run() {
 /// The figures are those of the calls in the traces.
 #[test]
 fn calls_are_added_up_by_what_made_them() {
-    let outcome = TestRun::of("clean", Release::R2026_2, Adapter::V2).run();
+    let outcome = TestRun::new("clean", Release::R2026_2, Adapter::V2).run();
     let folder = outcome.trace_folder();
     let answer = |by: &str| {
         let ended = urscope(&["stats", "--by", by, "--format", "json", folder.to_str().expect("a path in UTF-8")]);

@@ -37,7 +37,7 @@ on_both_adapters! {
     fn no_descriptor_and_no_memory_is_lost(adapter) {
         for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0, Release::R2025_3] {
             for exports in ["each", "one"] {
-                let outcome = ours(TestRun::of("backend_cycles", release, adapter).env("ZE_SOFT_EXPORT_FD", exports));
+                let outcome = ours(TestRun::new("backend_cycles", release, adapter).env("ZE_SOFT_EXPORT_FD", exports));
                 let expected = kinds(adapter).iter().map(|kind| format!("{kind}: {NOTHING}"));
                 let said: Vec<&str> = outcome.stdout.lines().collect();
                 assert_eq!(said, expected.collect::<Vec<_>>(), "{release:?}, {exports}");
@@ -59,7 +59,7 @@ on_both_adapters! {
     /// Data that were altered by accident are refused. Data with a new checksum are opened if they still describe what
     /// is there.
     fn tampered_data_harm_neither_process(adapter) {
-        let outcome = ours(TestRun::of("hostile_data", Release::R2026_2, adapter));
+        let outcome = ours(TestRun::new("hostile_data", Release::R2026_2, adapter));
         let refused = "0 altered accepted, 0 answered otherwise";
         let mut expected: Vec<String> =
             kinds(adapter).iter().map(|kind| format!("{kind}: {refused}; {NOTHING}")).collect();

@@ -23,7 +23,7 @@ pub(crate) const ORDERS: [&str; 8] = [
 ];
 
 fn test_run(order: &str) -> TestRun {
-    TestRun::of(order, Release::R2026_2, Adapter::V2)
+    TestRun::new(order, Release::R2026_2, Adapter::V2)
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn what_cannot_be_shared_is_refused() {
         what.iter().fold(aspects, |lines, line| lines + line + ": refused\n")
     };
     for (adapter, aspects) in [(Adapter::V2, ["yes", "yes", "yes"]), (Adapter::V1, ["yes", "no", "no"])] {
-        let test_run = || TestRun::of("ipc_refusals", Release::R2026_2, adapter).option("--no-check");
+        let test_run = || TestRun::new("ipc_refusals", Release::R2026_2, adapter).option("--no-check");
         for outcome in [test_run().run(), test_run().option("--no-shim").run()] {
             assert_eq!((outcome.code, outcome.stdout), (0, refused(aspects)), "{adapter:?}: {}", outcome.stderr);
         }

@@ -7,7 +7,7 @@ use crate::on_both_adapters;
 
 /// What is found when the process becomes another program in the way `how`, or is killed.
 fn found(how: &str, adapter: Adapter) -> Vec<String> {
-    let outcome = TestRun::of("becomes_another_program", Release::R2026_2, adapter).arg(how).run();
+    let outcome = TestRun::new("becomes_another_program", Release::R2026_2, adapter).arg(how).run();
     let is_killed = ["failed", "vfork"].contains(&how);
     assert_eq!(outcome.stdout.ends_with("\nanother program\n"), how != "failed", "{how}: {}", outcome.stderr);
     assert_eq!(outcome.code, if is_killed { 128 + 9 } else { 1 }, "{how}: {}", outcome.stderr);

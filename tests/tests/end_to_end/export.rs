@@ -100,7 +100,7 @@ fn flow(from: &str, to: &str, between_processes: bool) -> (String, String, bool)
 
 on_both_adapters! {
     fn the_sharing_of_memory_is_drawn_with_its_arrows(adapter) {
-        let outcome = TestRun::of("free_while_open", Release::R2026_2, adapter).run();
+        let outcome = TestRun::new("free_while_open", Release::R2026_2, adapter).run();
         assert_eq!(drawn(&outcome), [
             flow("urIPCGetMemHandleExp", "urIPCOpenMemHandleExp", true),
             flow("consumer, free_while_open.cpp:20 (8 MiB)", "urIPCCloseMemHandleExp", false),
@@ -108,26 +108,26 @@ on_both_adapters! {
     }
 
     fn what_was_cut_short_is_drawn_to_its_end(adapter) {
-        let flows = drawn(&TestRun::of("scenario killed_producer", Release::R2026_2, adapter).run());
+        let flows = drawn(&TestRun::new("scenario killed_producer", Release::R2026_2, adapter).run());
         assert!(flows.contains(&flow("urIPCGetMemHandleExp", "urIPCOpenMemHandleExp", true)), "{flows:?}");
     }
 
     fn many_threads_are_drawn(adapter) {
-        let flows = drawn(&TestRun::of("clean_threads 100", Release::R2026_2, adapter).run());
+        let flows = drawn(&TestRun::new("clean_threads 100", Release::R2026_2, adapter).run());
         assert!(flows.len() > 10, "{flows:?}");
     }
 }
 
 #[test]
 fn physical_memory_and_events_are_drawn_alike() {
-    let physical = drawn(&TestRun::of("scenario physical_side_by_side", Release::R2026_2, Adapter::V2).run());
+    let physical = drawn(&TestRun::new("scenario physical_side_by_side", Release::R2026_2, Adapter::V2).run());
     assert!(physical.contains(&flow("urIPCGetPhysMemHandleExp", "urIPCOpenPhysMemHandleExp", true)), "{physical:?}");
     // Each line of a scenario has a caller of its own; all frames below it are wrappers.
     let from = format!(", scenario_steps.hpp:{} (8 KiB)", apps::line_of("scenario_steps.hpp", "  call();"));
     let is_it = |name: &str| name.starts_with("app::at_line<") && name.ends_with(&from);
     let mut flows = physical.iter();
     assert!(flows.any(|flow| is_it(&flow.0) && flow.1 == "urIPCClosePhysMemHandleExp" && !flow.2), "{physical:?}");
-    let event = drawn(&TestRun::of(ORDERS[0], Release::R2026_2, Adapter::V2).run());
+    let event = drawn(&TestRun::new(ORDERS[0], Release::R2026_2, Adapter::V2).run());
     assert!(event.contains(&flow("urIPCGetEventHandleExp", "urIPCOpenEventHandleExp", true)), "{event:?}");
     let from = format!(", scenario.cpp:{}", apps::line_of("scenario.cpp", "ipc_event::open("));
     let mut flows = event.iter();
@@ -140,7 +140,7 @@ const UNORDERED: &str = "select slice.name as name, process.name as process from
 
 #[test]
 fn commands_that_nothing_orders_are_drawn_with_the_time_in_which_nothing_can_have_ordered_them() {
-    let outcome = TestRun::of("sycl_order told_first", Release::R2026_2, Adapter::V2).run();
+    let outcome = TestRun::new("sycl_order told_first", Release::R2026_2, Adapter::V2).run();
     drawn(&outcome);
     let opinion = perfetto::opinion(&outcome.merged_trace(), &[UNORDERED]);
     let bar = |row: &Value| format!("{}: {}", row["process"].as_str().unwrap(), row["name"].as_str().unwrap());
@@ -196,7 +196,7 @@ on_both_adapters! {
     /// it.
     fn a_run_leaves_its_merged_trace(adapter) {
         for (form, ending) in [(None, "fxt"), (Some("chrome"), "json")] {
-            let test_run = TestRun::of("free_while_open", Release::R2026_2, adapter);
+            let test_run = TestRun::new("free_while_open", Release::R2026_2, adapter);
             let outcome = form.into_iter().fold(test_run, |test_run, form| test_run.env("URSCOPE_FORMAT", form)).run();
             let traces = outcome.trace_files();
             assert!(traces.len() == 2 && traces.iter().all(|file| file.extension().unwrap() == ending), "{traces:?}");
@@ -255,7 +255,7 @@ print(json.dumps({
 #[test]
 fn duckdb_reads_the_tables_of_several_nodes_as_one() {
     let folder = tempfile::tempdir().unwrap();
-    let runs = ["free_while_open", "clean"].map(|name| TestRun::of(name, Release::R2026_2, Adapter::V2).run());
+    let runs = ["free_while_open", "clean"].map(|name| TestRun::new(name, Release::R2026_2, Adapter::V2).run());
     let mut calls = BTreeMap::new();
     let mut rules = BTreeMap::new();
     let mut processes = Vec::new();
@@ -298,7 +298,7 @@ fn duckdb_reads_the_tables_of_several_nodes_as_one() {
 
 #[test]
 fn a_timeline_that_cannot_be_written_is_reported() {
-    let outcome = TestRun::of("clean", Release::R2026_2, Adapter::V2).run();
+    let outcome = TestRun::new("clean", Release::R2026_2, Adapter::V2).run();
     let traces = outcome.trace_folder();
     let ended = run::urscope(&["export", traces.to_str().unwrap(), "-o", "/nonexistent/run.json"]);
     assert_eq!(ended.code, 2);

@@ -28,7 +28,7 @@ fn is_found(adapter: Adapter, (program, command): (&str, &str), mode: &str) {
         "forgotten" => ("consumer has something else", vec!["error closed-while-in-use", "error race"]),
         _ => ("consumer has what was sent", vec![]),
     };
-    let outcome = TestRun::of(program, Release::R2026_2, adapter).with_engine().arg(mode).run();
+    let outcome = TestRun::new(program, Release::R2026_2, adapter).with_engine().arg(mode).run();
     assert_eq!(outcome.stdout.lines().last(), Some(expected), "{program} {mode}: {}", outcome.stderr);
     let report = outcome.report();
     assert_eq!(report.violations(), found, "{program} {mode}: {report:#?}");
@@ -48,7 +48,7 @@ on_both_adapters! {
     fn what_was_not_waited_for_is_read_unfinished(adapter) {
         let modes = [("forgotten", "then the old data", &["error race"][..]), ("fixed", "then the new data", &[])];
         side_by_side(&modes, |(mode, expected, found)| {
-            let run = TestRun::of("sharing forgotten_wait", Release::R2026_2, adapter).env("ZE_SOFT_DELAY", "4s").arg(mode);
+            let run = TestRun::new("sharing forgotten_wait", Release::R2026_2, adapter).env("ZE_SOFT_DELAY", "4s").arg(mode);
             let outcome = run.run();
             assert_eq!(outcome.stdout.lines().last(), Some(expected), "{mode}: {}", outcome.stderr);
             assert_eq!(outcome.report().violations(), found, "{mode}");

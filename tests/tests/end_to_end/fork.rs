@@ -3,7 +3,7 @@
 use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto, record_fields};
 
 fn run(program: &str, adapter: Adapter) -> (Outcome, Vec<Trace>) {
-    let outcome = TestRun::of(program, Release::R2026_2, adapter).run();
+    let outcome = TestRun::new(program, Release::R2026_2, adapter).run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let traces = outcome.traces();
     traces.iter().for_each(Trace::assert_whole);

@@ -15,7 +15,7 @@ const NESTED: &str = "select inside.name as name, outside.name as outer_name \
                       where inside.category = 'inner' order by inside.ts";
 
 fn run(program: &str, adapter: Adapter, form: &str) -> TestRun {
-    TestRun::of(program, Release::R2026_2, adapter).env("URSCOPE_FORMAT", form)
+    TestRun::new(program, Release::R2026_2, adapter).env("URSCOPE_FORMAT", form)
 }
 
 /// The inner calls of a trace: each with the function that it is inside of. Checks that it is inside of it, on its

@@ -14,12 +14,12 @@ fn form(adapter: Adapter) -> &'static str {
 }
 
 fn run(mode: &str, form: &str, adapter: Adapter) -> Outcome {
-    TestRun::of("interrupted", Release::R2026_2, adapter).arg(mode).env("URSCOPE_FORMAT", form).run()
+    TestRun::new("interrupted", Release::R2026_2, adapter).arg(mode).env("URSCOPE_FORMAT", form).run()
 }
 
 /// Runs a mode bare and traced, and compares what the program prints.
 fn is_undisturbed(mode: &str, adapter: Adapter) -> Outcome {
-    let bare = TestRun::of("interrupted", Release::R2026_2, adapter).arg(mode).untraced().run();
+    let bare = TestRun::new("interrupted", Release::R2026_2, adapter).arg(mode).untraced().run();
     assert_eq!(bare.code, 0, "{mode} without urscope: {}", bare.stderr);
     let outcome = run(mode, form(adapter), adapter);
     assert_eq!(outcome.stdout, bare.stdout, "{mode}: {}", outcome.stderr);
@@ -69,7 +69,7 @@ on_both_adapters! {
     /// Of the records of its calls some may be lost. No call of the runtime is taken for one of the program.
     fn a_handler_may_call_at_any_instruction(adapter) {
         let form = form(adapter);
-        let program = TestRun::of("stepped_calls", Release::R2026_2, adapter);
+        let program = TestRun::new("stepped_calls", Release::R2026_2, adapter);
         let outcome = program.env("URSCOPE_FORMAT", form).run();
         assert_eq!(outcome.stdout, "stepped\n", "{form}: {}", outcome.stderr);
         let report = outcome.report();

@@ -9,7 +9,7 @@ on_both_adapters! {
     fn a_death_is_named_with_its_signal_and_is_not_clean(adapter) {
         for backend in ["adapter", "level_zero"] {
             let run = |how: &str| {
-                let run = TestRun::of("ends_by_signal", Release::R2026_2, adapter).arg(how);
+                let run = TestRun::new("ends_by_signal", Release::R2026_2, adapter).arg(how);
                 run.env("URSCOPE_BACKEND", backend).run()
             };
             for (number, name) in [("11", "SIGSEGV"), ("6", "SIGABRT"), ("15", "SIGTERM")] {
@@ -29,7 +29,7 @@ on_both_adapters! {
 
 on_both_adapters! {
     fn is_readable_after_a_kill_inside_a_call(adapter) {
-        let outcome = TestRun::of("killed_in_call", Release::R2026_2, adapter).run();
+        let outcome = TestRun::new("killed_in_call", Release::R2026_2, adapter).run();
         assert!(outcome.stdout.contains("consumer was killed"), "{}{}", outcome.stdout, outcome.stderr);
         let traces = outcome.traces();
         let (killed, parent): (Vec<&Trace>, Vec<&Trace>) = traces.iter().partition(|trace| !trace.closed);
@@ -77,7 +77,7 @@ on_both_adapters! {
 #[test]
 fn a_killed_producer_is_not_accused() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let run = TestRun::of("scenario killed_producer", Release::R2026_2, adapter);
+        let run = TestRun::new("scenario killed_producer", Release::R2026_2, adapter);
         let outcome = run.option("--expect-signal").option("SIGKILL").run();
         let report = outcome.report();
         assert_eq!((outcome.code, report.verdict()), (0, "clean"), "{report:#?}");

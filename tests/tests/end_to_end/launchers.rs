@@ -220,7 +220,7 @@ fn a_rank_alone_is_judged_in_part() {
 #[test]
 fn a_rank_that_never_joined_is_said() {
     for (ranks, code, verdict) in [("2", 2, "partly-judged"), ("1", 0, "clean")] {
-        let run = TestRun::of("clean", Release::R2026_2, Adapter::V2).env("PMI_RANK", "0").env("PMI_SIZE", ranks);
+        let run = TestRun::new("clean", Release::R2026_2, Adapter::V2).env("PMI_RANK", "0").env("PMI_SIZE", ranks);
         let outcome = run.run();
         let report = outcome.report();
         assert_eq!((outcome.code, report.verdict()), (code, verdict), "{report:#?}");

@@ -95,7 +95,7 @@ pub(crate) const CASES: [(&str, &[&str]); 83] = [
 
 fn run(case: &str) -> Outcome {
     let delay = if case.starts_with("race-") { "1s" } else { "0" };
-    TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).env("ZE_SOFT_DELAY", delay).arg(case).run()
+    TestRun::new("ze_sharing", Release::R2026_2, Adapter::V2).env("ZE_SOFT_DELAY", delay).arg(case).run()
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn handles_of_older_drivers_are_judged_alike() {
     for (case, expected) in
         CASES.into_iter().filter(|(case, _)| !["bytes-", "race-"].iter().any(|it| case.starts_with(it)))
     {
-        let outcome = TestRun::of("ze_sharing", Release::R2026_2, Adapter::V2).env("ZE_SOFT_HANDLES", "descriptor");
+        let outcome = TestRun::new("ze_sharing", Release::R2026_2, Adapter::V2).env("ZE_SOFT_HANDLES", "descriptor");
         let outcome = outcome.arg(case).run();
         assert!(outcome.stdout.contains("producer is done"), "{case}: {}", outcome.stderr);
         let violations = outcome.report().violations();
@@ -399,7 +399,7 @@ fn a_driver_is_watched_through_the_tables_behind_its_handles() {
 fn a_device_is_one_in_both_interfaces() {
     for adapter in [Adapter::V1, Adapter::V2] {
         let run = |arguments: &[&str]| {
-            let run = TestRun::of("native_device", Release::R2026_2, adapter).env("ZE_SOFT_DEVICES", "2");
+            let run = TestRun::new("native_device", Release::R2026_2, adapter).env("ZE_SOFT_DEVICES", "2");
             let outcome = arguments.iter().fold(run, |run, argument| run.arg(*argument)).run();
             assert_eq!(outcome.stdout, "done\n", "{}", outcome.stderr);
             outcome.report()
@@ -416,7 +416,7 @@ fn a_device_is_one_in_both_interfaces() {
 #[test]
 fn calls_below_unified_runtime_are_not_recorded() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let outcome = TestRun::of("clean", Release::R2026_2, adapter).run();
+        let outcome = TestRun::new("clean", Release::R2026_2, adapter).run();
         let report = outcome.report();
         assert!(report.calls("urIPCGetMemHandleExp") > 0);
         for trace in outcome.traces() {

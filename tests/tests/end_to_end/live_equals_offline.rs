@@ -135,7 +135,7 @@ on_both_adapters! {
 #[test]
 fn a_pointer_into_a_mapping_is_known_to_one_process_alone() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let outcome = TestRun::of("scenario close_interior", Release::R2026_2, adapter).run();
+        let outcome = TestRun::new("scenario close_interior", Release::R2026_2, adapter).run();
         assert_eq!(all_live(&outcome), ["error open-close-mismatch"], "{}", outcome.stderr);
         assert_eq!(outcome.report().violations(), ["error open-close-mismatch"]);
     }
@@ -151,10 +151,10 @@ fn reported<'a>(outcome: &'a Outcome, violation: &str) -> Vec<&'a str> {
 fn a_violation_is_reported_on_standard_error_even_when_quiet() {
     for quiet in ["0", "1"] {
         let outcome =
-            TestRun::of("scenario put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+            TestRun::new("scenario put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
         assert_eq!(reported(&outcome, "error put-of-unknown").len(), 1, "{}", outcome.stderr);
         let noted =
-            TestRun::of("scenario free_before_put", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+            TestRun::new("scenario free_before_put", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
         assert_eq!(reported(&noted, "note freed-while-exported").len(), usize::from(quiet == "0"), "{}", noted.stderr);
     }
 }
@@ -163,7 +163,7 @@ fn a_violation_is_reported_on_standard_error_even_when_quiet() {
 #[test]
 fn a_violation_is_reported_with_the_call_stacks_of_both_places() {
     let line = |stacks: &str, app: &str, violation: &str| {
-        let outcome = TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_STACKS", stacks).run();
+        let outcome = TestRun::new(app, Release::R2026_2, Adapter::V2).env("URSCOPE_STACKS", stacks).run();
         let lines = reported(&outcome, violation);
         assert_eq!(lines.len(), 1, "{}", outcome.stderr);
         lines[0].to_owned()
@@ -190,12 +190,12 @@ fn a_violation_is_reported_with_the_call_stacks_of_both_places() {
 #[test]
 fn findings_are_reported_while_the_program_runs_where_that_is_wanted() {
     let test_run =
-        || TestRun::of("scenario put_of_unknown", Release::R2026_2, Adapter::V2).without_env("URSCOPE_VALIDATE");
+        || TestRun::new("scenario put_of_unknown", Release::R2026_2, Adapter::V2).without_env("URSCOPE_VALIDATE");
     let violation = "error put-of-unknown";
     let none = Vec::<String>::new();
     let unwanted = [
         test_run(),
-        TestRun::of("scenario put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off"),
+        TestRun::new("scenario put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off"),
     ];
     for outcome in unwanted.map(TestRun::run) {
         assert_eq!((all_live(&outcome), reported(&outcome, violation).len()), (none.clone(), 0), "{}", outcome.stderr);
@@ -217,7 +217,7 @@ fn a_finding_is_reported_in_the_call_that_causes_it() {
     let scenario = format!("p: alloc a 64\n{pairs}p/2: get a -> h\np/2: put h\np: put h\n{pairs}p: free a\n");
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), &scenario).expect("a file for the scenario");
-    let test_run = TestRun::of("scenario", Release::R2026_2, Adapter::V2).arg(file.path());
+    let test_run = TestRun::new("scenario", Release::R2026_2, Adapter::V2).arg(file.path());
     let outcome = test_run.env("URSCOPE_VALIDATE", "on").env("URSCOPE_FORMAT", "chrome").run();
     assert_eq!(outcome.report().violations(), ["error double-put"], "{}", outcome.stderr);
     let traces = outcome.traces();
@@ -248,7 +248,7 @@ fn results(outcome: &Outcome, entry_point: &str) -> Vec<u64> {
 #[test]
 fn a_refused_call_gets_the_documented_error_and_is_recorded_once() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let refused = |app: &str| TestRun::of(app, Release::R2026_2, adapter).env("URSCOPE_ON_ERROR", "refuse").run();
+        let refused = |app: &str| TestRun::new(app, Release::R2026_2, adapter).env("URSCOPE_ON_ERROR", "refuse").run();
         let outcome = refused("mistakes double_close");
         assert!(outcome.stdout.contains("second close refused"), "{}", outcome.stdout);
         assert_eq!(results(&outcome, "urIPCCloseMemHandleExp"), [0, 45]);
@@ -266,7 +266,7 @@ fn a_refused_call_gets_the_documented_error_and_is_recorded_once() {
 fn a_clean_program_is_never_refused() {
     for app in ["clean", "clean_threads 100", "ur_sharing direct", "scenario free_before_put"] {
         let run =
-            |on_error: &str| TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", on_error).run();
+            |on_error: &str| TestRun::new(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", on_error).run();
         for on_error in ["refuse", "abort"] {
             let left = run("report");
             let strict = run(on_error);
@@ -286,7 +286,7 @@ fn an_abort_ends_the_program_at_the_call_and_closes_its_trace() {
     for (app, violation) in
         [("scenario put_of_unknown", "error put-of-unknown"), ("mistakes double_close", "error double-close")]
     {
-        let outcome = TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "abort").run();
+        let outcome = TestRun::new(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "abort").run();
         assert_eq!(reported(&outcome, violation).len(), 1, "{}", outcome.stderr);
         assert!(outcome.report().violations().contains(&violation.to_owned()), "{:#?}", outcome.report());
         let traces = outcome.traces();

@@ -16,7 +16,7 @@ fn with_one_adapter(release: Release, adapter: Adapter) {
         Adapter::V1 => "libur_adapter_level_zero.so.0",
         Adapter::V2 => "libur_adapter_level_zero_v2.so.0",
     });
-    assert_seen_once(&TestRun::of("clean", release, adapter).env("UR_ADAPTERS_FORCE_LOAD", library).run());
+    assert_seen_once(&TestRun::new("clean", release, adapter).env("UR_ADAPTERS_FORCE_LOAD", library).run());
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn with_the_adapter_that_the_device_chooses() {
 fn with_a_loader_that_the_program_links_itself() {
     for release in [Release::R2026_2, Release::R2026_1] {
         for adapter in [Adapter::V1, Adapter::V2] {
-            assert_seen_once(&TestRun::of("ur_sharing direct", release, adapter).run());
+            assert_seen_once(&TestRun::new("ur_sharing direct", release, adapter).run());
         }
     }
 }

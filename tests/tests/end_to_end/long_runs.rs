@@ -6,7 +6,7 @@ use crate::on_both_adapters;
 
 /// Runs `long_run` with more copies than a trace of 1 MiB holds, and with a limit.
 fn run(adapter: Adapter, form: &str, mistake: &str, limit: &str) -> Outcome {
-    let run = TestRun::of("long_run", Release::R2026_2, adapter).arg("30000").arg(mistake);
+    let run = TestRun::new("long_run", Release::R2026_2, adapter).arg("30000").arg(mistake);
     run.env("URSCOPE_FORMAT", form).option("--trace-limit").option(limit).run()
 }
 

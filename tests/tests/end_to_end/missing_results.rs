@@ -12,7 +12,7 @@ pub(crate) const EXPECTED: [&str; 1] = [MISSING_RESULT];
 const CALLS: [&str; 2] = ["get", "open"];
 
 fn run(call: &str, adapter: Adapter, on_error: &str) -> Outcome {
-    let test_run = |mode| TestRun::of(mode, Release::R2026_2, adapter).env("URSCOPE_ON_ERROR", on_error);
+    let test_run = |mode| TestRun::new(mode, Release::R2026_2, adapter).env("URSCOPE_ON_ERROR", on_error);
     match call {
         "get" => test_run("ur_memory only get-when-invalid-argument")
             .env("ZE_SOFT_FAIL", "zeMemGetIpcHandle:0x78000004")

@@ -15,7 +15,7 @@ fn found(test_run: TestRun, of_consumer: impl Into<OsString>, expected: [&str; 3
 }
 
 fn test_run(adapter: Adapter) -> TestRun {
-    TestRun::of("ur_mixed_backends", Release::R2026_2, adapter)
+    TestRun::new("ur_mixed_backends", Release::R2026_2, adapter)
 }
 
 const ADAPTERS: [(Adapter, [&str; 3]); 2] = [(Adapter::V2, ALL), (Adapter::V1, MEMORY_ALONE)];
@@ -39,7 +39,7 @@ fn a_consumer_with_urscope_opens_what_a_producer_without_it_shares() {
 /// The note on the refusal names both libraries.
 #[test]
 fn an_adapter_refuses_what_another_one_shares() {
-    let outcome = TestRun::of("sharing other_adapter", Release::R2026_2, Adapter::V1).run();
+    let outcome = TestRun::new("sharing other_adapter", Release::R2026_2, Adapter::V1).run();
     assert!(outcome.stdout.ends_with("open refused\n"), "{}", outcome.stdout);
     let report = outcome.report();
     let message = report.finding("refused-open")["message"].as_str().expect("a finding has a message");

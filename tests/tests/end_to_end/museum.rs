@@ -59,7 +59,7 @@ const OF_CUDA: [&str; 7] = [
 
 fn run(program: &str, adapter: Adapter, fixed: bool) -> Outcome {
     let of_cuda = OF_CUDA.contains(&program);
-    let test_run = if of_cuda { TestRun::of_cuda(program) } else { TestRun::of(program, Release::R2026_2, adapter) };
+    let test_run = if of_cuda { TestRun::of_cuda(program) } else { TestRun::new(program, Release::R2026_2, adapter) };
     let outcome = if fixed { test_run.arg("fixed") } else { test_run }.run();
     assert!(!outcome.stderr.contains("test program:"), "{program}: {}", outcome.stderr);
     outcome

@@ -66,7 +66,7 @@ fn a_program_with_thread_sanitizer_gets_no_report_about_urscope() {
 /// The filter kills the program for a call that the standard library of Rust makes, and the program does not.
 #[test]
 fn a_filter_of_system_calls_kills_no_traced_program() {
-    let test_run = || TestRun::of("ur_sharing no_statx", Release::R2026_2, Adapter::V2);
+    let test_run = || TestRun::new("ur_sharing no_statx", Release::R2026_2, Adapter::V2);
     let bare = test_run().untraced().run();
     let traced = test_run().run();
     assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}{}", bare.stderr, traced.stderr);

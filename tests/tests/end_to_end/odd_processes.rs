@@ -16,7 +16,7 @@ fn form(adapter: Adapter) -> &'static str {
 }
 
 fn test_run(mode: &str, form: &str, adapter: Adapter) -> TestRun {
-    TestRun::of(&format!("odd_process {mode}"), Release::R2026_2, adapter).env("URSCOPE_FORMAT", form)
+    TestRun::new(&format!("odd_process {mode}"), Release::R2026_2, adapter).env("URSCOPE_FORMAT", form)
 }
 
 /// As root, if need be of a user namespace, which chroot(2) takes.
@@ -211,7 +211,7 @@ fn the_documents_list_the_system_calls_of_a_trace() {
     };
     let mut of_traces = BTreeSet::new();
     for adapter in [Adapter::V1, Adapter::V2] {
-        let run = || TestRun::of("system_calls", Release::R2026_2, adapter).env("URSCOPE_VALIDATE", "off");
+        let run = || TestRun::new("system_calls", Release::R2026_2, adapter).env("URSCOPE_VALIDATE", "off");
         let bare = made(run().untraced());
         for form in FORMS {
             let traced = made(run().env("URSCOPE_FORMAT", form));

@@ -5,7 +5,7 @@ use urscope_tests::{Adapter, Release, TestRun, trace};
 /// OpenCL on the CPU, behind the adapter library of 2026.1, which is loaded alone.
 fn opencl() -> TestRun {
     let release = Release::R2026_1;
-    TestRun::of("ur_support other", release, Adapter::V2)
+    TestRun::new("ur_support other", release, Adapter::V2)
         .env("UR_ADAPTERS_FORCE_LOAD", release.library("libur_adapter_opencl.so.0"))
         .env("OCL_ICD_FILENAMES", release.library("libintelocl.so"))
         .env("LD_LIBRARY_PATH", release.folder().join("lib"))

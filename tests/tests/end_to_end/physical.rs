@@ -12,7 +12,7 @@ const OPEN: &str = "urIPCOpenPhysMemHandleExp";
 const CLOSE: &str = "urIPCClosePhysMemHandleExp";
 
 fn run(app: &str) -> Outcome {
-    TestRun::of(app, Release::R2026_2, Adapter::V2).run()
+    TestRun::new(app, Release::R2026_2, Adapter::V2).run()
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn opened_memory_that_is_never_closed_is_recorded_whole() {
 fn an_unmap_that_comes_too_early_is_found_and_a_wait_prevents_it() {
     for backend in ["adapter", "level_zero"] {
         let run = |how: &str| {
-            let run = TestRun::of("unmap_in_use", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend);
+            let run = TestRun::new("unmap_in_use", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend);
             run.arg(how).run()
         };
         let found = run("forgotten").report();

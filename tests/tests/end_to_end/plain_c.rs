@@ -8,7 +8,7 @@ use crate::complete_traces::{assert_counts, complete_traces};
 const PRINTED: &str = "memory: all 42\nphysical memory: all 7\nmemory behind the event: all 43\n";
 
 fn run(backend: &str) -> Outcome {
-    TestRun::of("plain_c", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).run()
+    TestRun::new("plain_c", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).run()
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn all_entry_points_are_recorded_and_clean() {
 
 #[test]
 fn it_prints_the_same_without_urscope() {
-    let bare = TestRun::of("plain_c", Release::R2026_2, Adapter::V2).untraced().run();
+    let bare = TestRun::new("plain_c", Release::R2026_2, Adapter::V2).untraced().run();
     assert_eq!((bare.code, bare.stdout.as_str()), (0, PRINTED), "{}", bare.stderr);
     assert!(bare.trace_files().is_empty());
 }

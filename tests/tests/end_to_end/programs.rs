@@ -166,7 +166,7 @@ pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
     let known = PROGRAMS.iter().find(|(name, ..)| *name == program).map(|(.., runs)| *runs);
     let runs =
         known.unwrap_or_else(|| if program.contains(' ') { Once } else { panic!("{program} is not in the table") });
-    let test_run = || TestRun::of(program, Release::R2026_2, adapter);
+    let test_run = || TestRun::new(program, Release::R2026_2, adapter);
     let each = |arguments: &[&str]| -> Vec<(String, TestRun)> {
         let way = |argument: &&str| (format!("{program} {argument}"), prepared(program, test_run().arg(*argument)));
         arguments.iter().map(way).collect()

@@ -23,7 +23,7 @@ const CASES: [(&str, Option<&str>); 8] = [
 fn run(program: &str, adapter: Adapter) -> TestRun {
     let mut words = program.splitn(3, ' ');
     let name = words.by_ref().take(2).collect::<Vec<_>>().join(" ");
-    words.fold(TestRun::of(&name, Release::R2026_2, adapter), TestRun::arg)
+    words.fold(TestRun::new(&name, Release::R2026_2, adapter), TestRun::arg)
 }
 
 /// Runs all cases at the same time: most of it, they wait for the device.

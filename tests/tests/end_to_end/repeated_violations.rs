@@ -5,7 +5,7 @@ use urscope_tests::{Adapter, Release, TestRun};
 #[test]
 fn thousands_of_mistakes_cost_no_memory_and_few_lines() {
     const TIMES: usize = 2000;
-    let test_run = TestRun::of("ur_sharing repeated_violations", Release::R2026_2, Adapter::V2)
+    let test_run = TestRun::new("ur_sharing repeated_violations", Release::R2026_2, Adapter::V2)
         .option("--no-check")
         .arg(TIMES.to_string());
     // mallinfo2(3) would count what is in glibc's caches as used.

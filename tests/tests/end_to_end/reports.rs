@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use urscope_tests::{Adapter::V2, Outcome, Release, Report, TestRun, apps};
 
 fn test_run(app: &str) -> TestRun {
-    TestRun::of(app, Release::R2026_2, V2)
+    TestRun::new(app, Release::R2026_2, V2)
 }
 
 fn path(folder: &TempDir, name: &str) -> String {

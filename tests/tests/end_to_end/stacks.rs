@@ -4,7 +4,7 @@ use serde_json::Value;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, repository, run};
 
 fn double_close(adapter: Adapter) -> Outcome {
-    TestRun::of("mistakes double_close", Release::R2026_2, adapter).run()
+    TestRun::new("mistakes double_close", Release::R2026_2, adapter).run()
 }
 
 /// The lines of the program in a stack, innermost first.
@@ -37,7 +37,7 @@ fn a_finding_names_the_lines_of_both_places() {
 #[test]
 fn a_copy_of_the_program_provides_the_lines() {
     // Only in the Chrome form a path can be replaced by a longer one.
-    let test_run = TestRun::of("mistakes double_close", Release::R2026_2, Adapter::V2);
+    let test_run = TestRun::new("mistakes double_close", Release::R2026_2, Adapter::V2);
     let outcome = test_run.env("URSCOPE_FORMAT", "chrome").run();
     let folder = tempfile::tempdir().expect("no temporary folder");
     let traces = folder.path().join("traces");
@@ -63,7 +63,7 @@ fn a_copy_of_the_program_provides_the_lines() {
 
 #[test]
 fn stacks_can_be_switched_off() {
-    let test_run = TestRun::of("mistakes double_close", Release::R2026_2, Adapter::V2).env("URSCOPE_STACKS", "0");
+    let test_run = TestRun::new("mistakes double_close", Release::R2026_2, Adapter::V2).env("URSCOPE_STACKS", "0");
     let report = test_run.run().report();
     assert_eq!(report.finding("double-close")["process"]["stack"], serde_json::json!([]));
 }

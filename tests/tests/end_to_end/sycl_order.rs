@@ -41,7 +41,7 @@ fn is_judged(case: &str, run: TestRun) {
 on_both_adapters! {
     fn commands_that_nothing_orders_are_found_and_no_others(adapter) {
         on_all_processors(RIGHT.into_iter().chain(WRONG), |case| {
-            is_judged(case, TestRun::of("sycl_order", Release::R2026_2, adapter));
+            is_judged(case, TestRun::new("sycl_order", Release::R2026_2, adapter));
         });
     }
 }
@@ -49,7 +49,7 @@ on_both_adapters! {
 on_both_adapters! {
     fn a_kernel_that_nothing_orders_is_counted(adapter) {
         for (case, expected) in [("right_kernel", 0), ("kernel_told_first", 1)] {
-            let outcome = TestRun::of("sycl_order", Release::R2026_2, adapter).with_engine().arg(case).run();
+            let outcome = TestRun::new("sycl_order", Release::R2026_2, adapter).with_engine().arg(case).run();
             let report = outcome.report();
             let unseen = report.unseen();
             assert_eq!((report.verdict(), unseen.len()), ("clean", expected), "{case}: {}", outcome.stderr);
@@ -63,7 +63,7 @@ on_both_adapters! {
 /// A release whose tables have another order, urscope's own backend, calls that are only shown, and the other form.
 #[test]
 fn every_way_to_the_calls_shows_the_order() {
-    let of = |release| TestRun::of("sycl_order", release, Adapter::V2);
+    let of = |release| TestRun::new("sycl_order", release, Adapter::V2);
     on_all_processors(["right_polled", "right_barrier_elsewhere", "told_first", "other_event"].into_iter(), |case| {
         is_judged(case, of(Release::R2026_0));
         is_judged(case, of(Release::R2026_2).env("URSCOPE_BACKEND", "level_zero"));

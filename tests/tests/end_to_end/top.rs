@@ -35,7 +35,7 @@ impl Drop for Screen {
 
 impl Screen {
     /// Follows the traces in a directory. `script` (util-linux) provides the terminal.
-    fn of(folder: &Path, lines: u16, columns: u16) -> Self {
+    fn new(folder: &Path, lines: u16, columns: u16) -> Self {
         let command = artefacts::command();
         let top = format!("stty rows {lines} cols {columns}; exec {} top {}", command.display(), folder.display());
         let mut child = Command::new("script")
@@ -130,7 +130,7 @@ pub(crate) fn lingering(traces: &Path, program: &str) -> (Child, ChildStdin) {
 fn a_run_is_followed_from_before_it_begins_to_its_end() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let traces = folder.path().join("later");
-    let mut screen = Screen::of(&traces, 24, 110);
+    let mut screen = Screen::new(&traces, 24, 110);
     screen.shows(&["waiting", "does not exist yet"]);
 
     let (mut program, input) = lingering(&traces, "sharing");
@@ -168,7 +168,7 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
     drop(input);
     assert_eq!(program.wait().expect("a child can be waited for").code(), Some(0));
     // Another screen, which is not paused, shows the end. After that the paused one is redrawn, and does not.
-    let mut other = Screen::of(&traces, 24, 110);
+    let mut other = Screen::new(&traces, 24, 110);
     other.shows(&["ended", "exited"]);
     other.press("q");
     assert_eq!(other.end().0, Some(0));
@@ -192,7 +192,7 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
 fn a_wait_that_nobody_is_left_to_end_is_named_while_it_hangs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (mut program, input) = lingering(folder.path(), "never_signalled");
-    let mut screen = Screen::of(folder.path(), 24, 110);
+    let mut screen = Screen::new(folder.path(), 24, 110);
     screen.shows(&["running", "exited", "never-signalled"]);
     screen.press("1\r");
     let line = format!("never_signalled.cpp:{}", apps::line_of("never_signalled.cpp", "event.wait()"));
@@ -210,7 +210,7 @@ fn a_wait_that_nobody_is_left_to_end_is_named_while_it_hangs() {
 #[test]
 fn a_small_terminal_is_given_back_after_a_signal() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let screen = Screen::of(folder.path(), 10, 40);
+    let screen = Screen::new(folder.path(), 10, 40);
     screen.shows(&["no traces yet"]);
     let killed = Command::new("kill").args(["-TERM", &screen.top()]).status();
     assert!(killed.expect("kill can be started").success());
@@ -222,7 +222,7 @@ fn a_small_terminal_is_given_back_after_a_signal() {
 #[test]
 fn it_ends_when_its_terminal_is_gone() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut screen = Screen::of(folder.path(), 24, 80);
+    let mut screen = Screen::new(folder.path(), 24, 80);
     screen.shows(&["no traces yet"]);
     let top = format!("/proc/{}/stat", screen.top());
     screen.child.kill().and_then(|()| screen.child.wait()).expect("script can be killed");

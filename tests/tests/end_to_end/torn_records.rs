@@ -13,7 +13,7 @@ const SPACES: usize = 4096;
 
 #[test]
 fn a_record_torn_at_any_store_costs_only_itself() {
-    let outcome = TestRun::of("clean", Release::R2026_2, Adapter::V2).env("URSCOPE_FORMAT", "chrome").run();
+    let outcome = TestRun::new("clean", Release::R2026_2, Adapter::V2).env("URSCOPE_FORMAT", "chrome").run();
     let trace = outcome.trace_files().remove(0);
     let text = fs::read(&trace).expect("a trace");
     let folder = tempfile::tempdir().expect("no temporary folder");

@@ -50,7 +50,7 @@ on_both_adapters! {
             programs.extend(ORDERS.map(str::to_owned));
         }
         for program in &programs {
-            let test_run = || TestRun::of(program, Release::R2026_2, adapter);
+            let test_run = || TestRun::new(program, Release::R2026_2, adapter);
             assert_same(program, &test_run().untraced().run(), &test_run().option("--no-check").run());
         }
     }
@@ -75,7 +75,7 @@ fn an_exit_code_goes_through() {
 /// Urscope writes to standard error only; `URSCOPE_QUIET` silences the preloaded library there, too.
 #[test]
 fn nothing_is_added_to_standard_error_when_it_is_quiet() {
-    let test_run = || TestRun::of("clean", Release::R2026_2, Adapter::V2);
+    let test_run = || TestRun::new("clean", Release::R2026_2, Adapter::V2);
     let bare = test_run().untraced().run();
     let quiet = test_run().option("--no-check").env("URSCOPE_QUIET", "1").run();
     assert_eq!(bare.stderr, quiet.stderr);
@@ -121,7 +121,7 @@ fn a_program_whose_name_is_no_utf_8_is_known_by_its_start() {
 /// Whoever sets the environment could write to the terminal of the person who reads the message.
 #[test]
 fn an_unknown_variable_controls_no_terminal() {
-    let test_run = TestRun::of("clean", Release::R2026_2, Adapter::V2).env("URSCOPE_DIRE\x1b[2J\x07", "1");
+    let test_run = TestRun::new("clean", Release::R2026_2, Adapter::V2).env("URSCOPE_DIRE\x1b[2J\x07", "1");
     let outcome = test_run.run();
     assert!(outcome.stderr.contains("is not a variable of urscope"), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains(['\x1b', '\x07']), "{:?}", outcome.stderr);
@@ -141,7 +141,7 @@ fn a_foreign_file_among_the_traces_is_named_and_the_run_is_judged() {
 #[test]
 fn the_bytes_of_an_open_stay_as_they_were() {
     for adapter in [Adapter::V1, Adapter::V2] {
-        let outcome = TestRun::of("mistakes reopened_buffer", Release::R2026_2, adapter).run();
+        let outcome = TestRun::new("mistakes reopened_buffer", Release::R2026_2, adapter).run();
         assert!(outcome.stdout.contains("the bytes are unchanged"), "{adapter:?}: {}", outcome.stdout);
     }
 }
@@ -200,7 +200,7 @@ fn a_program_that_gains_rights_is_left_alone() {
     fs::write(&source, text).expect("a file can be written");
     let compiled = Command::new("gcc").args(["-shared", "-fPIC"]).arg(&source).arg("-o").arg(&library).status();
     assert!(compiled.expect("gcc can be started").success());
-    let test_run = || TestRun::of("ur_sharing direct", Release::R2026_2, Adapter::V2).env("LD_PRELOAD", &library);
+    let test_run = || TestRun::new("ur_sharing direct", Release::R2026_2, Adapter::V2).env("LD_PRELOAD", &library);
     let bare = test_run().untraced().run();
     let traced = test_run().run();
     assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}", traced.stderr);

@@ -7,7 +7,7 @@ use urscope_tests::{Adapter, Release, TestRun, apps, run, view_server::ViewServe
 
 #[test]
 fn the_answers_equal_those_of_the_commands() {
-    let outcome = TestRun::of("free_while_open", Release::R2026_2, Adapter::V2).run();
+    let outcome = TestRun::new("free_while_open", Release::R2026_2, Adapter::V2).run();
     let traces = outcome.trace_folder();
     let traces = traces.to_str().expect("a path in UTF-8");
     let mut served = ViewServer::by(["view", "--no-open", "--port", "0", traces]);

@@ -8,7 +8,7 @@ use crate::{circumstances, closed_twice, cuda, level_zero, missing_results, muse
 
 /// Runs a program and compares what is found, as "severity rule".
 fn finds(app: &str, adapter: Adapter, expected: &[&str]) {
-    let outcome = TestRun::of(app, Release::R2026_2, adapter).run();
+    let outcome = TestRun::new(app, Release::R2026_2, adapter).run();
     is_found(&outcome, expected);
     let live = outcome.traces().iter().any(|trace| trace.records.iter().any(|record| record["name"] == "finding"));
     assert!(run::is_validated() || !live, "validation should be off: {}", outcome.stderr);
@@ -90,14 +90,14 @@ const NEVER_SIGNALLED: [&str; 3] = ["note leaked-handle", "note never-signalled"
 #[test]
 fn a_wait_for_an_event_that_no_process_is_left_to_signal() {
     for (case, other) in [("", "made the event and shared it"), ("of_maker ", "opened the event")] {
-        let outcome = TestRun::of(&format!("never_signalled {case}"), Release::R2026_2, V2).run();
+        let outcome = TestRun::new(&format!("never_signalled {case}"), Release::R2026_2, V2).run();
         is_found(&outcome, &NEVER_SIGNALLED);
         assert!(outcome.stdout.lines().any(|line| line == "consumer gives up"), "{}{}", outcome.stdout, outcome.stderr);
         let report = outcome.report();
         let finding = report.finding("never-signalled");
         is_at(&outcome, "never_signalled", finding, "event.wait()");
         assert!(finding["message"].as_str().is_some_and(|message| message.contains(other)), "{finding}");
-        is_found(&TestRun::of(&format!("never_signalled {case}fixed"), Release::R2026_2, V2).run(), &[]);
+        is_found(&TestRun::new(&format!("never_signalled {case}fixed"), Release::R2026_2, V2).run(), &[]);
     }
 }
 
@@ -132,7 +132,7 @@ fn finds_in_case(test_run: TestRun, case: &str, expected: &str, text: &str, answ
 fn violations_that_sycl_prevents_are_found_in_programs_that_call_unified_runtime() {
     for (case, expected, text, answers) in UR_CASES {
         for (adapter, answer) in answers {
-            finds_in_case(TestRun::of(case, Release::R2026_2, *adapter), case, expected, text, answer);
+            finds_in_case(TestRun::new(case, Release::R2026_2, *adapter), case, expected, text, answer);
         }
     }
 }
@@ -143,7 +143,7 @@ fn another_kind_and_own_memory_are_refused_on_request() {
         ("ur_violations put_as_an_event", "error wrong-kind", "put as an event's"),
         ("ur_physical only close-of-memory-never-opened", "warning close-of-unknown", CLOSE),
     ] {
-        let test_run = TestRun::of(case, Release::R2026_2, V2).env("URSCOPE_VALIDATE", "on");
+        let test_run = TestRun::new(case, Release::R2026_2, V2).env("URSCOPE_VALIDATE", "on");
         finds_in_case(test_run.env("URSCOPE_ON_ERROR", "refuse"), case, expected, text, "45");
     }
 }
@@ -153,7 +153,7 @@ fn another_kind_and_own_memory_are_refused_on_request() {
 fn physical_memory_that_is_released_once_too_often_is_found_and_refused() {
     let library = Release::R2026_2.library("libur_adapter_level_zero_v2.so.0");
     let case = "ur_violations second_release";
-    let test_run = TestRun::of(case, Release::R2026_2, V2);
+    let test_run = TestRun::new(case, Release::R2026_2, V2);
     let test_run =
         test_run.env("UR_ADAPTERS_FORCE_LOAD", library).env("URSCOPE_VALIDATE", "on").env("URSCOPE_ON_ERROR", "refuse");
     finds_in_case(test_run, case, DOUBLE_RELEASE, "print(\"second release", "45");
@@ -162,14 +162,14 @@ fn physical_memory_that_is_released_once_too_often_is_found_and_refused() {
 /// What is left in a context is reported at its release, not at the end of the process.
 #[test]
 fn the_release_of_a_context_leaves_what_was_opened_or_got_in_it() {
-    let outcome = TestRun::of("ur_violations", Release::R2026_2, V2).arg("imports_behind_their_context").run();
+    let outcome = TestRun::new("ur_violations", Release::R2026_2, V2).arg("imports_behind_their_context").run();
     is_found(&outcome, &["warning leaked-event", "warning leaked-physical-memory"]);
     let report = outcome.report();
     is_at(&outcome, "ur_violations", report.finding("leaked-event"), "urIPCOpenEventHandleExp(context,");
     is_at(&outcome, "ur_violations", report.finding("leaked-physical-memory"), "urIPCOpenPhysMemHandleExp(context,");
     let [memory, mapping] = ["leaked-handle", "leaked-mapping"].map(|rule| {
         let app = format!("mistakes {}", rule.replace('-', "_"));
-        let report = TestRun::of(&app, Release::R2026_2, V2).run().report();
+        let report = TestRun::new(&app, Release::R2026_2, V2).run().report();
         report.finding(rule)["message"].as_str().expect("a message").to_owned()
     });
     for rule in ["leaked-event", "leaked-physical-memory"].map(|rule| report.finding(rule)["message"].to_string()) {
@@ -183,7 +183,7 @@ fn the_release_of_a_context_leaves_what_was_opened_or_got_in_it() {
 /// A violation between two processes names both.
 #[test]
 fn the_process_on_the_other_side_is_named() {
-    let report = TestRun::of("free_while_open", Release::R2026_2, V2).run().report();
+    let report = TestRun::new("free_while_open", Release::R2026_2, V2).run().report();
     let finding = report.finding("freed-while-open");
     let [one, other] = ["process", "other"].map(|side| finding[side]["pid"].as_u64().expect("both sides are named"));
     assert_ne!(one, other);
@@ -200,7 +200,7 @@ fn the_adapters_refuse_what_they_refuse_without_urscope() {
         ("physical_use_after_put", &[V2], "consumer: open-physical h -> m may-fail: refused"),
     ] {
         for adapter in adapters {
-            let outcome = TestRun::of(&format!("scenario {scenario}"), Release::R2026_2, *adapter).run();
+            let outcome = TestRun::new(&format!("scenario {scenario}"), Release::R2026_2, *adapter).run();
             assert!(outcome.stdout.lines().any(|line| line == printed), "{scenario}: {}", outcome.stdout);
         }
     }
@@ -208,7 +208,7 @@ fn the_adapters_refuse_what_they_refuse_without_urscope() {
 
 #[test]
 fn a_refused_open_says_that_its_exporter_was_killed() {
-    let report = TestRun::of("scenario open_of_ended", Release::R2026_2, V2).run().report();
+    let report = TestRun::new("scenario open_of_ended", Release::R2026_2, V2).run().report();
     let message = report.finding("refused-open")["message"].as_str().expect("a message");
     assert!(message.contains("had been killed"), "{message}");
 }
@@ -217,7 +217,7 @@ fn a_refused_open_says_that_its_exporter_was_killed() {
 #[test]
 fn a_note_fails_only_when_asked_for() {
     let run = |severity: &str| {
-        TestRun::of("scenario free_before_put", Release::R2026_2, V2).option("--fail-on").option(severity).run().code
+        TestRun::new("scenario free_before_put", Release::R2026_2, V2).option("--fail-on").option(severity).run().code
     };
     assert_eq!((run("error"), run("warning"), run("note")), (0, 0, 1));
 }

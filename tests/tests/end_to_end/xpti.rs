@@ -109,7 +109,7 @@ on_both_adapters! {
     /// In both forms of a trace, and also where the layers of the runtime's own validation are there.
     fn the_records_are_those_of_the_tables(adapter) {
         for form in ["chrome", "binary"] {
-            let test_run = || TestRun::of("clean", Release::R2026_2, adapter).env("URSCOPE_FORMAT", form);
+            let test_run = || TestRun::new("clean", Release::R2026_2, adapter).env("URSCOPE_FORMAT", form);
             let by_tables = test_run().run();
             let by_xpti = observed(test_run()).run();
             assert_eq!((by_xpti.code, &by_xpti.stdout), (0, &by_tables.stdout), "{}", by_xpti.stderr);
@@ -129,7 +129,7 @@ on_both_adapters! {
 
     /// A launch is recorded if its kernel gets a pointer into memory that was shared before.
     fn a_launch_with_shared_memory_is_recorded(adapter) {
-        let test_run = || TestRun::of("kernels in_use", Release::R2026_2, adapter).with_engine().arg("fixed");
+        let test_run = || TestRun::new("kernels in_use", Release::R2026_2, adapter).with_engine().arg("fixed");
         let launches = |outcome: &Outcome| trace::count(&outcome.traces(), "B", "urEnqueueKernelLaunchWithArgsExp");
         let by_tables = test_run().run();
         let by_xpti = observed(test_run()).run();
@@ -152,8 +152,8 @@ on_both_adapters! {
 
     /// XPTI shows all calls; the tables that reach the adapter, too.
     fn a_call_that_two_ways_show_is_recorded_once(adapter) {
-        let outcome = switched_on(TestRun::of("clean", Release::R2026_2, adapter), &artefacts::preloaded()).run();
-        let bare = TestRun::of("clean", Release::R2026_2, adapter).run();
+        let outcome = switched_on(TestRun::new("clean", Release::R2026_2, adapter), &artefacts::preloaded()).run();
+        let bare = TestRun::new("clean", Release::R2026_2, adapter).run();
         assert_eq!((outcome.code, calls(&outcome)), (0, calls(&bare)), "{}", outcome.stderr);
         assert_eq!(kinds(&outcome), [["adapter-table"]; 2]);
     }
@@ -246,7 +246,7 @@ fn a_stripped_program_with_an_adapter_of_its_own_is_watched_by_xpti() {
 
 #[test]
 fn a_refusal_that_is_not_possible_is_said() {
-    let outcome = observed(TestRun::of("mistakes double_put", Release::R2026_2, Adapter::V2))
+    let outcome = observed(TestRun::new("mistakes double_put", Release::R2026_2, Adapter::V2))
         .env("URSCOPE_ON_ERROR", "refuse")
         .run();
     let expected =
@@ -256,12 +256,12 @@ fn a_refusal_that_is_not_possible_is_said() {
     assert_eq!(outcome.report().violations(), ["error double-put"]);
     let results: Vec<_> =
         outcome.traces().iter().flat_map(|trace| trace.calls("E")).map(|call| call["args"]["result"].clone()).collect();
-    let bare = TestRun::of("mistakes double_put", Release::R2026_2, Adapter::V2).run();
+    let bare = TestRun::new("mistakes double_put", Release::R2026_2, Adapter::V2).run();
     let of_bare: Vec<_> =
         bare.traces().iter().flat_map(|trace| trace.calls("E")).map(|call| call["args"]["result"].clone()).collect();
     assert_eq!(results, of_bare, "no call was refused");
 
-    let aborted = observed(TestRun::of("mistakes double_put", Release::R2026_2, Adapter::V2))
+    let aborted = observed(TestRun::new("mistakes double_put", Release::R2026_2, Adapter::V2))
         .env("URSCOPE_ON_ERROR", "abort")
         .run();
     assert!(aborted.stderr.contains("URSCOPE_ON_ERROR=abort: the program ends here"), "{}", aborted.stderr);
@@ -283,7 +283,7 @@ fn the_subscribers_of_the_user_stay() {
         .arg("-o")
         .arg(&subscriber);
     assert!(compiler.status().expect("g++ cannot be started; install it with: apt-get install g++").success());
-    let test_run = || switched_on(TestRun::of("clean", Release::R2026_2, Adapter::V2), &subscriber);
+    let test_run = || switched_on(TestRun::new("clean", Release::R2026_2, Adapter::V2), &subscriber);
     let bare = test_run().run();
     let outcome = observed(test_run()).run();
     let counted = |outcome: &Outcome| -> Vec<String> {
@@ -305,7 +305,7 @@ fn the_subscribers_of_the_user_stay() {
 fn a_preloaded_library_is_a_subscriber_where_the_user_names_it() {
     let traces = tempfile::tempdir().expect("no temporary folder");
     let library = artefacts::preloaded();
-    let test_run = TestRun::of("clean", Release::R2026_2, Adapter::V2).untraced().env("LD_PRELOAD", &library);
+    let test_run = TestRun::new("clean", Release::R2026_2, Adapter::V2).untraced().env("LD_PRELOAD", &library);
     let test_run = observed(switched_on(test_run, &library)).env("URSCOPE_DIR", traces.path());
     let outcome = test_run.run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
@@ -320,7 +320,7 @@ fn a_preloaded_library_is_a_subscriber_where_the_user_names_it() {
 fn a_stream_that_nobody_shows_is_said() {
     let traces = tempfile::tempdir().expect("no temporary folder");
     let test_run =
-        TestRun::of("clean", Release::R2026_2, Adapter::V2).untraced().env("LD_PRELOAD", artefacts::preloaded());
+        TestRun::new("clean", Release::R2026_2, Adapter::V2).untraced().env("LD_PRELOAD", artefacts::preloaded());
     let outcome = observed(test_run).env("URSCOPE_DIR", traces.path()).run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let checked = run::urscope(&["check", "--format", "json", traces.path().to_str().expect("text")]);

@@ -59,7 +59,7 @@ fn is_judged(case: &str, run: TestRun) {
 #[test]
 fn commands_that_nothing_orders_are_found_and_no_others() {
     on_all_processors(RIGHT.into_iter().chain(RIGHT_BY_HOST).chain(WRONG), |case| {
-        is_judged(case, TestRun::of(PROGRAM, Release::R2026_2, Adapter::V1));
+        is_judged(case, TestRun::new(PROGRAM, Release::R2026_2, Adapter::V1));
     });
 }
 

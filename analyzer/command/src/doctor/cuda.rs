@@ -68,7 +68,7 @@ pub(crate) fn lines(facts: &CudaFacts) -> Vec<Line> {
         (Some((path, has_table)), _) => {
             // It needs the driver.
             let libraries = facts.driver.iter().map(|_| path);
-            vec![adapter(path, has_table).of(libraries), driver(facts)]
+            vec![adapter(path, has_table).with_libraries(libraries), driver(facts)]
         }
     }
 }
@@ -103,7 +103,7 @@ fn driver(facts: &CudaFacts) -> Line {
     const CHECK: &str = "cuda driver";
     if let Some((path, real)) = &facts.driver {
         let version = version(real).map(|version| format!(", version {version}")).unwrap_or_default();
-        return Line::ok(CHECK, format!("{}{version}", path.display())).of([path]);
+        return Line::ok(CHECK, format!("{}{version}", path.display())).with_libraries([path]);
     }
     let found = format!("{DRIVER} was not found");
     if facts.has_gpu() {

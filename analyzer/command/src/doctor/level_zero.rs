@@ -42,7 +42,7 @@ pub(crate) fn lines(facts: &LevelZeroFacts) -> Vec<Line> {
 
 fn software(facts: &LevelZeroFacts) -> Line {
     match &facts.software {
-        Ok(path) => Line::ok("device", format!("the software device: {}", path.display())).of([path]),
+        Ok(path) => Line::ok("device", format!("the software device: {}", path.display())).with_libraries([path]),
         Err(missing) => Line::problem("device", missing.found.as_str(), missing.advice),
     }
 }
@@ -90,7 +90,7 @@ fn loader(facts: &LevelZeroFacts) -> Line {
         }
         None => Line::ok("level zero", found),
     };
-    line.of([path])
+    line.with_libraries([path])
 }
 
 /// The version in a file name such as `libze_loader.so.1.28.2`.

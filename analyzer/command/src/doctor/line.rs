@@ -64,7 +64,7 @@ impl Line {
     }
 
     /// Names the libraries that the line is about.
-    pub(crate) fn of<P: Into<PathBuf>>(self, libraries: impl IntoIterator<Item = P>) -> Self {
+    pub(crate) fn with_libraries<P: Into<PathBuf>>(self, libraries: impl IntoIterator<Item = P>) -> Self {
         Self { libraries: libraries.into_iter().map(Into::into).collect(), ..self }
     }
 

@@ -140,7 +140,7 @@ fn release(runtime: &Runtime) -> Line {
     let found = format!("SYCL runtime {version}: {} (from {})", runtime.library.display(), runtime.source);
     match &runtime.unreadable {
         Some(why) => Line::problem("runtime", format!("{found}, {why}"), INSTALL),
-        None => Line::ok("runtime", found).of([&runtime.library]),
+        None => Line::ok("runtime", found).with_libraries([&runtime.library]),
     }
 }
 
@@ -167,7 +167,7 @@ fn loader(runtime: &Runtime) -> Line {
         None => Line::ok("loader", found("unknown"))
             .with(format!("{LOADER} is not beside libsycl, so they cannot be counted")),
     };
-    line.of(runtime.needs_loader.then(|| runtime.beside(LOADER)))
+    line.with_libraries(runtime.needs_loader.then(|| runtime.beside(LOADER)))
 }
 
 fn adapters(runtime: &Runtime, device: Device) -> Line {
@@ -193,7 +193,7 @@ fn adapters(runtime: &Runtime, device: Device) -> Line {
         };
         // The one for CUDA needs NVIDIA's driver, and has a line of its own.
         let others = runtime.adapters.iter().filter(|name| **name != CUDA).map(|name| runtime.beside(name));
-        return line.of([runtime.library.clone()].into_iter().chain(others));
+        return line.with_libraries([runtime.library.clone()].into_iter().chain(others));
     }
     let found = format!("no {needed} beside libsycl");
     if device == Device::SoftwareCuda {

@@ -31,7 +31,7 @@ pub(crate) fn line(found: &Result<PathBuf, Missing>) -> Line {
 
 /// The line, or a problem in its place if the library cannot be preloaded.
 fn preloaded(line: Line, path: &Path) -> Line {
-    let line = line.of([path]).loaded(|_| loading::preload_failure(path));
+    let line = line.with_libraries([path]).loaded(|_| loading::preload_failure(path));
     Line { libraries: Vec::new(), ..line }
 }
 

@@ -83,7 +83,7 @@ impl<'a> Event<'a> {
         Self { ts: Some(micros(nanos)), ..self }
     }
 
-    fn of(self, cat: &'static str) -> Self {
+    fn with_category(self, cat: &'static str) -> Self {
         Self { cat: Some(cat), ..self }
     }
 
@@ -98,7 +98,7 @@ impl<'a> Event<'a> {
     /// The begin or the end event of a lifetime.
     fn life(ph: &'static str, on: Track, life: &Lifetime, name: &'a str, args: EventArguments) -> Self {
         let id2 = Some(Local { local: Hex(life.id) });
-        Self { id2, ..Self::new(ph, name, on, args).of(category(life.lane)) }
+        Self { id2, ..Self::new(ph, name, on, args).with_category(category(life.lane)) }
     }
 }
 
@@ -108,15 +108,15 @@ impl Drawing for Chrome<'_> {
 
     fn process(&mut self, pid: u32, name: &str, order: usize) {
         let on = Track { pid, tid: pid };
-        self.metadata("process_name", on, EventArguments::of("name", Argument::Text(name.into())));
-        self.metadata("process_sort_index", on, EventArguments::of("sort_index", Argument::Number(order as u64)));
+        self.metadata("process_name", on, EventArguments::new("name", Argument::Text(name.into())));
+        self.metadata("process_sort_index", on, EventArguments::new("sort_index", Argument::Number(order as u64)));
     }
 
     fn thread(&mut self, on: Track, name: &str) {
-        self.metadata("thread_name", on, EventArguments::of("name", Argument::Text(name.into())));
+        self.metadata("thread_name", on, EventArguments::new("name", Argument::Text(name.into())));
         // The main thread is first, then the others by number.
         let order = if on.tid == on.pid { 0 } else { on.tid };
-        self.metadata("thread_sort_index", on, EventArguments::of("sort_index", Argument::Number(order.into())));
+        self.metadata("thread_sort_index", on, EventArguments::new("sort_index", Argument::Number(order.into())));
     }
 
     fn call(
@@ -130,7 +130,7 @@ impl Drawing for Chrome<'_> {
     ) {
         let phase = if to.is_some() { "X" } else { "B" };
         let dur = to.map(|to| micros(to.saturating_sub(from)));
-        self.event(&Event { dur, ..Event::new(phase, name, on, args).of(category).at(from).bound(arrow) });
+        self.event(&Event { dur, ..Event::new(phase, name, on, args).with_category(category).at(from).bound(arrow) });
     }
 
     fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: EventArguments) {
@@ -138,7 +138,7 @@ impl Drawing for Chrome<'_> {
     }
 
     fn death(&mut self, on: Track, life: &Lifetime, name: &str, at: u64, how: &str) {
-        let args = EventArguments::of("ended_by", Argument::Text(how.into()));
+        let args = EventArguments::new("ended_by", Argument::Text(how.into()));
         self.event(&Event::life("e", on, life, name, args).at(at));
     }
 
@@ -146,7 +146,7 @@ impl Drawing for Chrome<'_> {
         self.bars += 1;
         for (phase, at, args) in [("b", span.start, args), ("e", span.end, EventArguments::default())] {
             let id2 = Some(Local { local: Hex(self.bars) });
-            let event = Event::new(phase, name, Track { pid, tid: pid }, args).of(category).at(at);
+            let event = Event::new(phase, name, Track { pid, tid: pid }, args).with_category(category).at(at);
             self.event(&Event { id2, ..event });
         }
     }
@@ -162,7 +162,7 @@ impl Drawing for Chrome<'_> {
     fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: EventArguments) {
         let scope = if on.is_some() { "t" } else { "g" };
         let on = on.unwrap_or(Track { pid: 0, tid: 0 });
-        self.event(&Event { s: Some(scope), ..Event::new("i", name, on, args).of("finding").at(at) });
+        self.event(&Event { s: Some(scope), ..Event::new("i", name, on, args).with_category("finding").at(at) });
     }
 
     fn end(self) -> io::Result<()> {

@@ -15,7 +15,7 @@ use urscope_schema::trace::records::Hex;
 pub(super) struct EventArguments(Vec<(&'static str, Argument)>);
 
 impl EventArguments {
-    pub(super) fn of(name: &'static str, value: Argument) -> Self {
+    pub(super) fn new(name: &'static str, value: Argument) -> Self {
         Self(vec![(name, value)])
     }
 

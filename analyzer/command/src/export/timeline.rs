@@ -218,7 +218,7 @@ impl<D: Drawing> EventSink for Timeline<D> {
         let Some(track) = self.track(call.process, call.tid) else { return };
         let span = (call.from, call.to);
         let mut args = numbered("call", call);
-        if let Some(site) = self.sites.of(call.process, call.asked.stack) {
+        if let Some(site) = self.sites.get(call.process, call.asked.stack) {
             put_site(&mut args, &site);
         }
         self.drawing.call(track, CALL, call.function.name(), span, args, call.arrow());
@@ -241,7 +241,7 @@ impl<D: Drawing> EventSink for Timeline<D> {
         args.put("address", Argument::Bits(Hex(life.address)));
         life.bytes.into_iter().for_each(|bytes| args.put("bytes", Argument::Number(bytes)));
         life.fingerprint.into_iter().for_each(|bytes| args.put("fingerprint", Argument::Bits(Hex(bytes))));
-        let site = self.sites.of(life.process, life.stack);
+        let site = self.sites.get(life.process, life.stack);
         let size = life.bytes.map_or_else(String::new, |bytes| format!(" ({})", short_size(bytes)));
         let name = match &site {
             Some(site) => {
@@ -288,7 +288,7 @@ impl<D: Drawing> EventSink for Timeline<D> {
     fn executed(&mut self, process: u32, at: u64, executed: &Executed) {
         let Executed { call, tid, begin, end, memory, rows, access } = *executed;
         let Some(track) = self.track(process, tid) else { return };
-        let mut args = EventArguments::of("call", Argument::Number(call));
+        let mut args = EventArguments::new("call", Argument::Number(call));
         let shape = [("offset", rows.offset), ("size", rows.length), ("pitch", rows.pitch), ("rows", rows.count)];
         for (name, value) in [("memory", memory)].into_iter().chain(shape) {
             args.put(name, number(value));

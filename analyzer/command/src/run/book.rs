@@ -105,7 +105,7 @@ impl Book {
             traces: BTreeSet::new(),
             looked: BTreeMap::new(),
             unobserved,
-            seen: Observation::of(run),
+            seen: Observation::new(run),
         };
         for key in book.names().iter().filter_map(writer) {
             if is_running(key.0, key.1) {

@@ -305,7 +305,7 @@ mod tests {
             Known { pid: u32::MAX, start: 1, has_ended: false, observed: Vec::new() },
         ];
         this.change(|all| all.ranks.extend(others)).unwrap();
-        let mut observed = Observation::of("r");
+        let mut observed = Observation::new("r");
         assert_eq!(this.end(&mut observed).unwrap(), Judge::Another);
         assert_eq!(observed.lines(), []);
         let line = observed.without_trace((5, 5));
@@ -325,7 +325,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let this = begun(&folder, "j", None).unwrap();
         this.change(|all| all.ranks.clear()).unwrap();
-        let mut observed = Observation::of("r");
+        let mut observed = Observation::new("r");
         assert!(this.end(&mut observed).unwrap_err().to_string().contains("no longer there"));
         fs::remove_dir_all(folder.path()).unwrap();
         assert_eq!(this.end(&mut observed).unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -349,8 +349,8 @@ mod tests {
                 let other = Known { pid: u32::MAX, start: 1, has_ended: true, observed: Vec::new() };
                 this.change(|all| all.ranks.push(other)).unwrap();
             });
-            assert_eq!(this.end(&mut Observation::of("r")).unwrap(), Judge::Last(2));
+            assert_eq!(this.end(&mut Observation::new("r")).unwrap(), Judge::Last(2));
         });
-        assert_eq!(begun(&folder, "k", Some(2)).unwrap().end(&mut Observation::of("r")).unwrap(), Judge::Last(1));
+        assert_eq!(begun(&folder, "k", Some(2)).unwrap().end(&mut Observation::new("r")).unwrap(), Judge::Last(1));
     }
 }

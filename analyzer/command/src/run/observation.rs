@@ -27,7 +27,7 @@ pub(super) struct Observation {
 
 impl Observation {
     /// Of a run of which nothing is known yet.
-    pub(super) fn of(run: &str) -> Self {
+    pub(super) fn new(run: &str) -> Self {
         let boot_id = boot_id();
         let pid_namespace = pid_namespace();
         Self { lines: Vec::new(), is_moved: false, opened: None, run: run.to_owned(), boot_id, pid_namespace }
@@ -35,7 +35,7 @@ impl Observation {
 
     /// Of a run that could not be observed, and why.
     pub(super) fn none(run: &str, why: String) -> Self {
-        let mut observation = Self::of(run);
+        let mut observation = Self::new(run);
         observation.miss(why);
         observation
     }

@@ -92,7 +92,7 @@ struct Before {
 }
 
 impl Before {
-    fn of(snapshot: &Snapshot) -> Self {
+    fn from_snapshot(snapshot: &Snapshot) -> Self {
         let (calls, errors) = snapshot.calls();
         let of_processes = snapshot.judgement.processes.iter().map(|seen| seen.calls).collect();
         Self { calls, errors, last_ns: snapshot.last_ns, of_processes }
@@ -126,7 +126,7 @@ impl Dashboard {
     pub(super) fn take(&mut self, update: Update) -> bool {
         match update {
             Update::Snapshot(snapshot) => {
-                self.before = self.snapshot.take().as_ref().map(Before::of);
+                self.before = self.snapshot.take().as_ref().map(Before::from_snapshot);
                 self.snapshot = Some(*snapshot);
                 (self.waiting, self.failed, self.quiet) = (None, None, false);
             }

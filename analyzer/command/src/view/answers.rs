@@ -22,7 +22,7 @@ impl Refusal {
         Self(StatusCode::SERVICE_UNAVAILABLE, why.into())
     }
 
-    pub(super) fn of(error: &QuestionError) -> Self {
+    pub(super) fn from_error(error: &QuestionError) -> Self {
         let status = match error {
             QuestionError::NoSuchHandle { .. } => StatusCode::NOT_FOUND,
             QuestionError::TooLate { .. } => StatusCode::BAD_REQUEST,

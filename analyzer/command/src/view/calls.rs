@@ -30,7 +30,7 @@ pub(super) struct Row {
 
 impl Row {
     /// The row of a call.
-    pub(super) fn of(call: &FinishedCall<'_>) -> Self {
+    pub(super) fn from_call(call: &FinishedCall<'_>) -> Self {
         let FinishedCall { asked, answered, .. } = *call;
         let took = call.to.map(|to| to.saturating_sub(call.from));
         Self {
@@ -108,7 +108,7 @@ pub(super) struct CallTable {
 
 impl CallTable {
     /// A table that keeps at most that many calls.
-    pub(super) fn of(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self { rows: SharedList::default(), total: 0, most }
     }
 
@@ -171,11 +171,11 @@ pub(super) mod tests {
     fn unknown_values_are_none() {
         let known = |row: Row| (row.took(), row.result(), row.value(), row.size(), row.fingerprint());
         let unreturned = begun(Function::urUSMFree, &Values::NONE);
-        assert_eq!(known(Row::of(&unreturned)), (None, None, None, None, None));
+        assert_eq!(known(Row::from_call(&unreturned)), (None, None, None, None, None));
         let asked = Values { pointer: Some(7), size: Some(0), ..Values::NONE };
         let to = Some(3);
         let result = Some(ResultCode(44));
         let returned = FinishedCall { to, result, asked: &asked, fingerprint: Some(9), ..unreturned };
-        assert_eq!(known(Row::of(&returned)), (Some(0), Some(ResultCode(44)), Some(7), Some(0), Some(9)));
+        assert_eq!(known(Row::from_call(&returned)), (Some(0), Some(ResultCode(44)), Some(7), Some(0), Some(9)));
     }
 }

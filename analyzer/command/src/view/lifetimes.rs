@@ -157,7 +157,7 @@ impl Part<'_> {
 
 impl LifetimeTable {
     /// A table that keeps at most that many lifetimes.
-    pub(super) fn of(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         let kinds = Vec::new();
         let how = Vec::new();
         let of_memory = HashMap::new();
@@ -255,8 +255,8 @@ impl LifetimeTable {
             columns.allocated_ns.push(entry.allocated);
             columns.freed_ns.push(entry.freed);
             let stack = (entry.stack != 0).then_some(entry.stack.into());
-            columns.site.push(call_sites.of(entry.process, stack).map(&mut number));
-            columns.findings.push(entry.fingerprint.map_or(&[], |bytes| marks.of(entry.process, bytes)));
+            columns.site.push(call_sites.get(entry.process, stack).map(&mut number));
+            columns.findings.push(entry.fingerprint.map_or(&[], |bytes| marks.get(entry.process, bytes)));
         }
         let kinds = self.kinds.as_slice();
         let how = self.how.as_slice();
@@ -297,7 +297,7 @@ impl Marks {
         marks
     }
 
-    fn of(&self, process: u32, fingerprint: u64) -> &[u32] {
+    fn get(&self, process: u32, fingerprint: u64) -> &[u32] {
         self.0.get(&(process, fingerprint)).map_or(&[], Vec::as_slice)
     }
 }

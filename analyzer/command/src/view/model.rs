@@ -70,7 +70,7 @@ impl Follow {
     /// Keeps at most that many calls and lifetimes.
     pub(super) fn keeping(calls: usize, lives: usize) -> Self {
         let following = Following::new(move || {
-            let tables = TableBuilder::of(calls, lives);
+            let tables = TableBuilder::new(calls, lives);
             (LifetimeTracker::new((StatsCollector::new(), tables)), HoldersCollector::default())
         });
         Self { following, starts: 0, sites: Arc::new(Mutex::new(CallSites::new(&Options::default()))) }
@@ -108,7 +108,7 @@ impl Model {
     }
 
     /// The tables of traces for a judgement of them that was made before. Keeps at most that many calls and lifetimes.
-    pub(super) fn of(
+    pub(super) fn with_judgement(
         judgement: Judgement,
         paths: &[PathBuf],
         options: &Options,
@@ -143,7 +143,7 @@ impl Model {
         let (asked, around) = asked.settle()?;
         let found = self.find(&asked.rows)?;
         let mut sites = self.sites();
-        let site = |row: &Row| Some(sites.of(row.process, row.stack())?.name.clone());
+        let site = |row: &Row| Some(sites.get(row.process, row.stack())?.name.clone());
         asked.page(generation, &self.tables.calls, &found, around, site)
     }
 
@@ -159,7 +159,7 @@ impl Model {
         }
         let found: Arc<[u32]> = {
             let mut sites = self.sites();
-            let site = |row: &Row| sites.of(row.process, row.stack());
+            let site = |row: &Row| sites.get(row.process, row.stack());
             wanted.find(&self.tables.calls.rows, &self.judgement.processes, site)?.into()
         };
         let mut searches = searches();

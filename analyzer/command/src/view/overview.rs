@@ -43,7 +43,7 @@ struct Sentence {
 }
 
 impl Sentence {
-    fn of(judgement: &Judgement, found: &FoundFinding) -> Self {
+    fn from_finding(judgement: &Judgement, found: &FoundFinding) -> Self {
         let site = |side: &Location| side.site.as_deref().map(plain);
         let shown = |side: &Location| {
             let frames: Vec<_> = side.passed_frames().chain(side.shown_frames()).collect();
@@ -68,7 +68,7 @@ pub(super) struct Perfetto {
 
 impl Perfetto {
     /// The copy that is served beside the page, or the public one. `port` is the one in the Host header of the request.
-    pub(super) fn of(tokens: &AccessTokens, port: u16) -> Self {
+    pub(super) fn new(tokens: &AccessTokens, port: u16) -> Self {
         match tokens.perfetto() {
             Some(word) => Self { url: format!("http://localhost:{port}/{word}/"), local: true },
             None => Self { url: HOSTED.into(), local: false },
@@ -125,7 +125,7 @@ pub(super) fn overview<'a>(subject: &'a Subject, now: &'a Latest, perfetto: Opti
         perfetto,
         processes: processes.collect(),
         sentences: model.map_or_else(Vec::new, |model| {
-            let of = |found| Sentence::of(&model.judgement, found);
+            let of = |found| Sentence::from_finding(&model.judgement, found);
             model.judgement.findings.iter().map(of).collect()
         }),
         again: &subject.again,

@@ -94,7 +94,7 @@ async fn api(state: &Arc<AppState>, name: &str, uri: &Uri, port: u16) -> Result<
         }
         "run" => {
             let now = state.latest().await?;
-            let perfetto = Perfetto::of(&state.tokens, port);
+            let perfetto = Perfetto::new(&state.tokens, port);
             answer_compact(now.generation, &overview(&state.subject, &now, Some(perfetto)))
         }
         "lives" => {
@@ -148,7 +148,7 @@ where
     apart(move || {
         let _permit = permit;
         let found = ask(&state.paths()?, &state.subject.options);
-        Ok(answer(generation, printed(&found.map_err(|error| Refusal::of(&error))?)?))
+        Ok(answer(generation, printed(&found.map_err(|error| Refusal::from_error(&error))?)?))
     })
     .await
 }

@@ -81,8 +81,8 @@ pub(crate) fn write(
 fn answers(judgement: &Judgement, subject: &Subject, sources: &Sources) -> Result<Vec<u8>, Refusal> {
     let failed = |error: io::Error| Refusal::unavailable(error.to_string());
     let paths = (subject.paths)().map_err(failed)?;
-    let model = Model::of(judgement.clone(), &paths, &subject.options, CALLS, LIVES);
-    let model = Arc::new(model.map_err(|error| Refusal::of(&error))?);
+    let model = Model::with_judgement(judgement.clone(), &paths, &subject.options, CALLS, LIVES);
+    let model = Arc::new(model.map_err(|error| Refusal::from_error(&error))?);
     let now = Latest { generation: 1, running: judgement.is_running(), model: Some(Arc::clone(&model)), error: None };
     let pages = (0..CALLS).step_by(search::LONGEST_PAGE).take_while(|offset| *offset < model.calls());
     let lives = |offset| -> Result<String, Refusal> {
@@ -101,7 +101,7 @@ fn answers(judgement: &Judgement, subject: &Subject, sources: &Sources) -> Resul
         calls: pages.map(|offset| model.page(1, Asked::part(offset))).collect::<Result<_, _>>()?,
         ipc: Function::ALL.iter().filter(|function| function.is_ipc()).map(|function| function.name()).collect(),
         lives: [0, LIVES].into_iter().map(lives).collect::<Result<_, _>>()?,
-        handles: histories(&paths, &subject.options, handles).map_err(|error| Refusal::of(&error))?,
+        handles: histories(&paths, &subject.options, handles).map_err(|error| Refusal::from_error(&error))?,
         rules: codes.into_iter().filter_map(|code| Some((code, explain::page(code).ok()?))).collect(),
         excerpts,
         sources,

@@ -123,13 +123,13 @@ impl Asked {
             None => self.offset.min(found.len()),
         };
         let shown =
-            found.iter().skip(offset).take(limit).filter_map(row).map(|row| Shown::of(row, site(row))).collect();
+            found.iter().skip(offset).take(limit).filter_map(row).map(|row| Shown::from_row(row, site(row))).collect();
         Ok(Page { generation, total: calls.total, matching: found.len(), offset, rows: shown })
     }
 }
 
 impl Shown {
-    fn of(row: &Row, site: Option<String>) -> Self {
+    fn from_row(row: &Row, site: Option<String>) -> Self {
         let hex = |value: u64| format!("{value:#x}");
         Self {
             process: row.process,
@@ -237,7 +237,7 @@ impl Words {
             has(file) || seen.pid.to_string() == text || seen.rank.is_some_and(|rank| text == format!("rank {rank}"))
         };
         let processes = processes.iter().map(of).collect();
-        let digits = Digits::of(&text);
+        let digits = Digits::parse(&text);
         let number = text.parse().ok();
         Self { text, functions, processes, results: HashMap::new(), sites: HashMap::new(), digits, number }
     }
@@ -281,7 +281,7 @@ struct Digits {
 }
 
 impl Digits {
-    fn of(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let (digits, first) = text.strip_prefix("0x").map_or((text, false), |digits| (digits, true));
         let value =
             u64::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
@@ -310,7 +310,7 @@ mod tests {
         for number in [0, 7, 0x7f00_1234, 0xa3ba_b144_fd8c_6355, u64::MAX] {
             let texts = "0 7 00 12 7f0 0x7f 0x12 a3bab144fd8c6355 0xa3bab144fd8c6355 6355 0x6355 fff";
             for text in texts.split(' ') {
-                let found = Digits::of(text).unwrap().are_in(number);
+                let found = Digits::parse(text).unwrap().are_in(number);
                 let written = format!("{number:#x}");
                 let expected =
                     if text.starts_with("0x") { written.starts_with(text) } else { written[2..].contains(text) };
@@ -318,7 +318,7 @@ mod tests {
             }
         }
         for text in ["", "0x", "xyz", "+7", "00000000000000000"] {
-            assert!(Digits::of(text).is_none_or(|digits| !digits.are_in(1)), "{text}");
+            assert!(Digits::parse(text).is_none_or(|digits| !digits.are_in(1)), "{text}");
         }
     }
 
@@ -329,9 +329,18 @@ mod tests {
             let to = took.map(|took| from + took);
             let result = result.map(ResultCode);
             let fingerprint = Some(pointer * 16);
-            Row::of(&FinishedCall { process, tid, number, from, to, result, fingerprint, ..begun(function, &asked) })
+            Row::from_call(&FinishedCall {
+                process,
+                tid,
+                number,
+                from,
+                to,
+                result,
+                fingerprint,
+                ..begun(function, &asked)
+            })
         };
-        let mut calls = CallTable::of(MOST_CALLS);
+        let mut calls = CallTable::new(MOST_CALLS);
         let rows = [
             row(0, 1, Function::urUSMFree, 10, Some(5), Some(0), 0x7f01),
             row(1, 1, Function::urIPCGetMemHandleExp, 20, Some(50), Some(44), 0x7f02),

@@ -25,10 +25,10 @@ pub(super) struct TableBuilder {
 
 impl TableBuilder {
     /// Tables that keep at most that many calls and lifetimes.
-    pub(super) fn of(calls: usize, lives: usize) -> Self {
+    pub(super) fn new(calls: usize, lives: usize) -> Self {
         Self {
-            calls: CallTable::of(calls),
-            lives: LifetimeTable::of(lives),
+            calls: CallTable::new(calls),
+            lives: LifetimeTable::new(lives),
             spans: Vec::new(),
             process_index: ProcessIndex::default(),
             stacks: Vec::new(),
@@ -47,7 +47,7 @@ impl EventSink for TableBuilder {
     }
 
     fn call(&mut self, call: &FinishedCall<'_>) {
-        self.calls.put(Row::of(call));
+        self.calls.put(Row::from_call(call));
     }
 
     fn birth(&mut self, life: &Lifetime) {

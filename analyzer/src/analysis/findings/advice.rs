@@ -26,7 +26,7 @@ mod tests {
     use crate::analysis::Frame;
 
     fn at(role: &str, line: u32) -> Location {
-        let stack = vec![Frame::of(role, "/src/app.cpp", line)];
+        let stack = vec![Frame::new(role, "/src/app.cpp", line)];
         Location { role: Some(role.into()), executable: "/app".into(), stack, ..Location::default() }
     }
 
@@ -36,7 +36,7 @@ mod tests {
             rule: "freed-while-open".into(),
             other: Some(at("consumer", 20)),
             advice: "free later".into(),
-            ..FoundFinding::of(at("producer", 14))
+            ..FoundFinding::note_at(at("producer", 14))
         };
         let advice = |mut found: FoundFinding| {
             found.advise();

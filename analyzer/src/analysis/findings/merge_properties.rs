@@ -20,7 +20,7 @@ fn finding() -> impl Strategy<Value = FoundFinding> {
             message: format!("pid {pid}"),
             count,
             identity: format!("{what:016x}"),
-            ..FoundFinding::of(process)
+            ..FoundFinding::note_at(process)
         }
     })
 }
@@ -115,7 +115,7 @@ proptest! {
 
 #[test]
 fn findings_of_several_processes_at_one_call_site_are_one() {
-    let frame = |line| Frame::of("exchange_halo(int)", "/src/ring.cpp", line);
+    let frame = |line| Frame::new("exchange_halo(int)", "/src/ring.cpp", line);
     let found = |pid: u32, line: Option<u32>| {
         let executable = "/app".to_owned();
         let stack = line.map(frame).into_iter().collect();
@@ -130,7 +130,7 @@ fn findings_of_several_processes_at_one_call_site_are_one() {
         let rule = "double-put".into();
         let severity = Severity::Error;
         let occurrences = vec![occurrence];
-        FoundFinding { rule, severity, time_ns, occurrences, ..FoundFinding::of(process) }
+        FoundFinding { rule, severity, time_ns, occurrences, ..FoundFinding::note_at(process) }
     };
     let judged = |findings: Vec<FoundFinding>| {
         let report = Report { nodes: vec![Node { findings, ..Node::default() }], ..Report::default() };

@@ -112,12 +112,12 @@ mod tests {
     use crate::analysis::{Limit, LimitCause, Occurrence};
 
     fn found() -> FoundFinding {
-        let stack = vec![Frame::of("exchange_halo(int)", "/src/ring.cpp", 37)];
+        let stack = vec![Frame::new("exchange_halo(int)", "/src/ring.cpp", 37)];
         let here = Location { pid: 12, rank: Some(7), executable: "/app".into(), stack, ..Location::default() };
         let other = Some(Location { pid: 11, rank: Some(6), ..here.clone() });
         let rule = "freed-while-open".into();
         let size = Some(8 << 20);
-        FoundFinding { rule, other, size, severity: Severity::Error, ..FoundFinding::of(here) }
+        FoundFinding { rule, other, size, severity: Severity::Error, ..FoundFinding::note_at(here) }
     }
 
     #[test]

@@ -347,7 +347,7 @@ impl FoundFinding {
 #[cfg(test)]
 impl FoundFinding {
     /// A note about a place, once, and without details.
-    pub(crate) fn of(process: Location) -> Self {
+    pub(crate) fn note_at(process: Location) -> Self {
         let needed = serde_json::json!({"rule": "", "severity": "note", "process": Location::default(), "time_ns": 0, "message": "",
             "advice": "", "count": 1, "occurrences": [], "hosts": {}, "identity": "", "fails": false});
         Self { process, ..serde_json::from_value(needed).unwrap() }
@@ -357,7 +357,7 @@ impl FoundFinding {
 #[cfg(test)]
 impl Frame {
     /// A frame of the program `/app`.
-    pub(crate) fn of(function: &str, file: &str, line: u32) -> Self {
+    pub(crate) fn new(function: &str, file: &str, line: u32) -> Self {
         let function = Some(function.to_owned());
         let file = Some(file.to_owned());
         Self { module: "/app".into(), function, file, line: Some(line), ..Self::default() }
@@ -434,7 +434,7 @@ pub struct GoneFinding {
 }
 
 impl GoneFinding {
-    pub(crate) fn of(finding: &FoundFinding) -> Self {
+    pub(crate) fn from_finding(finding: &FoundFinding) -> Self {
         let rule = finding.rule.clone();
         let message = finding.message.clone();
         let identity = finding.identity.clone();

@@ -409,7 +409,7 @@ impl Merger {
                 let at = alignment.at(*at);
                 observer.end(&self.tracker, id, at, ended);
                 self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
-                let observed = self.times.of(&process.header);
+                let observed = self.times.get(&process.header);
                 // A program that became another one did not end by a signal.
                 let is_last = process.execs.or(process.notes.exec).is_none();
                 process.signal = observed.filter(|_| is_last).and_then(|times| times.signal);

@@ -34,7 +34,7 @@ impl Releases {
     }
 
     /// The close that ended a mapping with this open.
-    pub(crate) fn of(&self, opened: Place) -> Option<Place> {
+    pub(crate) fn close_of(&self, opened: Place) -> Option<Place> {
         self.closed.get(&opened).copied()
     }
 

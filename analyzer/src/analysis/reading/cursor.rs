@@ -212,7 +212,7 @@ impl Cursor {
             return Err(AnalysisError::Newer { path, format, writer, ours: FORMAT_VERSION });
         }
         let identity = input.source().identity();
-        let stacks = Stacks::of(&path, identity, input.strings());
+        let stacks = Stacks::new(&path, identity, input.strings());
         let notes = Notes { stacks, ..Notes::default() };
         let mut cursor = Self {
             header: Arc::new(header),

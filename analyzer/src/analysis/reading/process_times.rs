@@ -95,7 +95,7 @@ impl ObservedTimes {
     }
 
     /// What was observed of the process that wrote a trace.
-    pub(crate) fn of(&self, header: &Header) -> Option<&ProcessTimes> {
+    pub(crate) fn get(&self, header: &Header) -> Option<&ProcessTimes> {
         let times = self.ended.get(&(header.boot_id.clone(), header.pid, header.start))?;
         let known = [times.pid_namespace, header.pid_namespace].into_iter().all(|namespace| namespace != 0);
         let same_namespace = !known || times.pid_namespace == header.pid_namespace;

@@ -48,7 +48,7 @@ struct Offsets {
 
 impl Stacks {
     /// An empty index of a file.
-    pub(crate) fn of(path: &Path, identity: (u64, u64), strings: Option<Strings>) -> Self {
+    pub(crate) fn new(path: &Path, identity: (u64, u64), strings: Option<Strings>) -> Self {
         Self(Arc::new(Index { path: path.to_owned(), identity, strings, offsets: Mutex::default() }))
     }
 

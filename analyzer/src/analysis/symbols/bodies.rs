@@ -70,7 +70,7 @@ impl Bodies {
     }
 
     /// The function at this place of the unit that has the address.
-    pub(super) fn of(&mut self, address: u64, function: UnitOffset) -> Option<Body> {
+    pub(super) fn find(&mut self, address: u64, function: UnitOffset) -> Option<Body> {
         let here = |(begin, end, _): &&(u64, u64, DebugInfoOffset)| (*begin..*end).contains(&address);
         let (_, _, unit) = *self.units.iter().find(here)?;
         if let Some(known) = self.known.get(&(unit, function)) {
@@ -251,7 +251,7 @@ int around(void *memory) {
             let mut found = Vec::new();
             let mut frames = names.find_frames(address).unwrap();
             while let Some(frame) = frames.next().unwrap() {
-                found.push(bodies.of(address, UnitOffset(frame.dw_die_offset.unwrap().0.into_u64() as usize)));
+                found.push(bodies.find(address, UnitOffset(frame.dw_die_offset.unwrap().0.into_u64() as usize)));
             }
             found
         };

@@ -71,7 +71,7 @@ impl CallSites {
 
     /// The call site of a call with this stack; `None` if the stack was not recorded or does not lead through the
     /// program.
-    pub fn of(&mut self, process: u32, stack: Option<u64>) -> Option<Arc<CallSite>> {
+    pub fn get(&mut self, process: u32, stack: Option<u64>) -> Option<Arc<CallSite>> {
         let stack = stack?;
         let key = (process, stack);
         if let Some(known) = self.known.get(&key) {

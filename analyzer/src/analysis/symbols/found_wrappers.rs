@@ -58,7 +58,7 @@ fn named(frame: &Frame) -> Named<'_> {
 }
 
 impl FoundWrapper {
-    fn of(frame: &Frame) -> Self {
+    fn from_frame(frame: &Frame) -> Self {
         let (function, place) = named(frame);
         Self { function: function.to_owned(), place: place.to_owned() }
     }
@@ -120,12 +120,12 @@ impl FoundWrappers {
 
     /// Whether the frame is of one of them.
     pub(super) fn has(&self, frame: &Frame) -> bool {
-        !self.0.is_empty() && self.0.contains(&FoundWrapper::of(frame))
+        !self.0.is_empty() && self.0.contains(&FoundWrapper::from_frame(frame))
     }
 
     /// Adds the function of a frame.
     pub(crate) fn add(&mut self, frame: &Frame) {
-        self.0.insert(FoundWrapper::of(frame));
+        self.0.insert(FoundWrapper::from_frame(frame));
     }
 
     /// Adds those of others.
@@ -149,11 +149,11 @@ pub(crate) struct CallPlaces(BTreeMap<(Function, FoundWrapper), BTreeSet<u64>>);
 
 impl CallPlaces {
     /// The places in the calls of processes of one program.
-    pub(crate) fn of(processes: &[Vec<Made>]) -> Self {
+    pub(crate) fn from_processes(processes: &[Vec<Made>]) -> Self {
         let mut places = Self::default();
         for made in processes.iter().flatten() {
             for frame in &*made.frames {
-                let known = places.0.entry((made.function, FoundWrapper::of(frame))).or_default();
+                let known = places.0.entry((made.function, FoundWrapper::from_frame(frame))).or_default();
                 if known.len() < PLACES_KEPT {
                     known.extend(frame.place());
                 }
@@ -165,7 +165,7 @@ impl CallPlaces {
     /// Notes the places in the functions of a call stack, where there are several.
     pub(crate) fn note(&self, function: Function, stack: &mut [Frame]) {
         for frame in stack {
-            let places = self.0.get(&(function, FoundWrapper::of(frame)));
+            let places = self.0.get(&(function, FoundWrapper::from_frame(frame)));
             let places =
                 places.filter(|places| places.len() > 1 && frame.place().is_some_and(|own| places.contains(&own)));
             frame.places = places.into_iter().flatten().copied().collect();

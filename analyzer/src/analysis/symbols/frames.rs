@@ -331,7 +331,8 @@ mod tests {
     use crate::analysis::{Wrappers, symbols::FoundWrappers};
 
     fn frame(function: &str, line: u32) -> Frame {
-        Frame { module: "/build/app".into(), offset: format!("{line:#x}"), ..Frame::of(function, "/src/app.cpp", line) }
+        let offset = format!("{line:#x}");
+        Frame { module: "/build/app".into(), offset, ..Frame::new(function, "/src/app.cpp", line) }
     }
 
     fn finding() -> FoundFinding {
@@ -342,7 +343,8 @@ mod tests {
             Location { pid: 1, executable, tid: 1, time_ns: 5, function, call: Some(3), stack, ..Location::default() };
         let other = Some(Location { pid: 2, stack: Vec::new(), ..process.clone() });
         let rule = "double-put".into();
-        FoundFinding { rule, severity: Severity::Error, other, time_ns: 5, fails: true, ..FoundFinding::of(process) }
+        let severity = Severity::Error;
+        FoundFinding { rule, severity, other, time_ns: 5, fails: true, ..FoundFinding::note_at(process) }
     }
 
     #[test]

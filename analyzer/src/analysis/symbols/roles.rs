@@ -55,11 +55,11 @@ mod tests {
     use crate::analysis::symbols::compared;
 
     fn made(frames: &str) -> Made {
-        let frames = frames.split(" < ").map(|function| Frame::of(function, "/src/app.cpp", 3)).collect();
+        let frames = frames.split(" < ").map(|function| Frame::new(function, "/src/app.cpp", 3)).collect();
         Made { function: Function::urUSMFree, frames: compared(frames) }
     }
 
-    fn of(processes: &[&[Made]]) -> Vec<String> {
+    fn roles_of(processes: &[&[Made]]) -> Vec<String> {
         roles(processes).into_iter().map(Option::unwrap_or_default).collect()
     }
 
@@ -67,17 +67,17 @@ mod tests {
     fn a_role_is_the_outermost_function_that_one_process_runs() {
         let producer = [made("free < producer(Peer&) < run < main"), made("get < producer(Peer&) < run < main")];
         let consumer = [made("open < consumer(Peer&) < run < main"), made("_start"), made("main")];
-        assert_eq!(of(&[&producer, &consumer]), ["producer", "consumer"]);
+        assert_eq!(roles_of(&[&producer, &consumer]), ["producer", "consumer"]);
     }
 
     #[test]
     fn what_several_processes_run_is_no_role() {
         let rank = || [made("free < rank_main < main"), made("open < rank_main < main")];
-        assert_eq!(of(&[&rank(), &rank()]), ["", ""]);
+        assert_eq!(roles_of(&[&rank(), &rank()]), ["", ""]);
         // Not all calls of it.
         let mixed = [made("free < produce < main"), made("get < main")];
         let other = [made("open < main")];
-        assert_eq!(of(&[&mixed, &other]), ["", "open"]);
-        assert_eq!(of(&[&[], &other]), ["", "open"]);
+        assert_eq!(roles_of(&[&mixed, &other]), ["", "open"]);
+        assert_eq!(roles_of(&[&[], &other]), ["", "open"]);
     }
 }

@@ -89,7 +89,7 @@ impl Symbolizer {
                 let body = bodies
                     .as_mut()
                     .zip(frame.dw_die_offset)
-                    .and_then(|(bodies, at)| bodies.of(place, UnitOffset(at.0.into_u64() as usize)));
+                    .and_then(|(bodies, at)| bodies.find(place, UnitOffset(at.0.into_u64() as usize)));
                 let within = body.zip(line).and_then(|(body, line)| line.checked_sub(body.first));
                 named.push(Frame {
                     function: function.map(std::borrow::Cow::into_owned),

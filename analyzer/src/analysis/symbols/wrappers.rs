@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn frame(function: &str) -> Frame {
-        Frame::of(function, "/src/app.cpp", 3)
+        Frame::new(function, "/src/app.cpp", 3)
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         let mut number = || words.next().map(|word| word.parse().unwrap());
         let within = number().map(u64::from);
         let rest = number();
-        let frame = Frame { within, rest, ..Frame::of(function, file, line.parse().unwrap()) };
+        let frame = Frame { within, rest, ..Frame::new(function, file, line.parse().unwrap()) };
         if file.rsplit('.').next() == Some("py") {
             Frame { module: file.into(), ..frame }
         } else {

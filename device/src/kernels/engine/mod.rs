@@ -59,7 +59,8 @@ impl Engine {
     fn start() -> Result<Self, String> {
         let library = open(&search::candidates())?;
         // SAFETY: the library is the one that was found or named as an OpenCL implementation, and is never closed.
-        let cl = unsafe { Functions::of(library) }.map_err(|name| format!("the engine for kernels has no {name}"))?;
+        let cl = unsafe { Functions::from_library(library) }
+            .map_err(|name| format!("the engine for kernels has no {name}"))?;
         // SAFETY: the arguments are those of cl.h: arrays with their lengths, and places for results.
         unsafe {
             let mut platforms = [null_mut(); 8];

@@ -51,7 +51,7 @@ macro_rules! functions {
             ///
             /// # Safety
             /// The library must be an OpenCL implementation that stays open.
-            pub(super) unsafe fn of(library: *mut c_void) -> Result<Self, &'static str> {
+            pub(super) unsafe fn from_library(library: *mut c_void) -> Result<Self, &'static str> {
                 Ok(Self {
                     $($name: {
                         let name = concat!(stringify!($c_name), "\0");

@@ -7,19 +7,19 @@ use crate::scenarios::{expect, play};
 const FOUND: &[&str] = &["out-of-bounds"];
 
 /// What `command` does to memory of 1,000 bytes that is shared.
-fn of(command: &str) -> String {
+fn scenario_with(command: &str) -> String {
     let end = "c: host-waits\nc: close m\np: host-waits\np: put h\np: free a";
     format!("p: alloc a 1000\np: get a -> h\nc: open h -> m\n{command}\n{end}")
 }
 
 #[test]
 fn both_sizes_are_named() {
-    let found = expect(&of("c: copy m + 900 sized 101"), FOUND);
+    let found = expect(&scenario_with("c: copy m + 900 sized 101"), FOUND);
     assert_eq!(found[0].severity, Severity::Error);
     let parts = ["writes 101 bytes of mapping 0x", " from byte 900 on in call ", ", which has 1,000 bytes"];
     assert!(parts.iter().all(|part| found[0].message.contains(part)), "{}", found[0].message);
     assert_eq!(found[0].other.unwrap().function.unwrap().name(), "urIPCOpenMemHandleExp");
-    let own = expect(&of("p: copy a sized 1001"), FOUND);
+    let own = expect(&scenario_with("p: copy a sized 1001"), FOUND);
     assert_eq!(own[0].other.unwrap().function.unwrap().name(), "urUSMDeviceAlloc");
 }
 
@@ -28,7 +28,7 @@ fn what_ends_inside_is_right() {
     for command in
         ["c: copy m sized 1000", "c: copy m + 999 sized 1", "c: copy m + 1000 sized 8", "p: copy a sized 1000"]
     {
-        expect(&of(command), &[]);
+        expect(&scenario_with(command), &[]);
     }
     // Memory that is not shared is none of urscope's business.
     expect(

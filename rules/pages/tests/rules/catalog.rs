@@ -19,7 +19,7 @@ const BESIDE: [(&str, &str); 4] = [
 #[test]
 fn every_bad_trace_violates_its_rule_once_and_every_good_trace_none() {
     for rule in RULES {
-        let page = Page::of(rule);
+        let page = Page::for_rule(rule);
         let mut bad = play(page.scenario("Bad trace").expect("a bad trace"));
         bad.retain(|finding| !BESIDE.contains(&(rule.code, finding.rule.code)));
         let codes: Vec<_> = bad.iter().map(|finding| finding.rule.code).collect();
@@ -35,7 +35,7 @@ fn every_bad_trace_violates_its_rule_once_and_every_good_trace_none() {
 #[test]
 fn every_page_has_its_headings_in_order() {
     for rule in RULES {
-        let page = Page::of(rule);
+        let page = Page::for_rule(rule);
         let headings: Vec<_> = page.text.lines().filter_map(|line| line.strip_prefix("# ")).collect();
         assert_eq!(headings, Page::HEADINGS, "{}", rule.code);
         for heading in Page::HEADINGS {
@@ -50,7 +50,7 @@ const WITHOUT_CODE: [(&str, &str); 1] = [("slow-call", "what delays a call is ou
 #[test]
 fn every_example_is_short_and_wrong_at_a_marked_line() {
     for rule in RULES {
-        let page = Page::of(rule);
+        let page = Page::for_rule(rule);
         let Some((language, [wrong, fixed])) = page.example() else {
             assert!(WITHOUT_CODE.iter().any(|(code, _)| *code == rule.code), "{} has no example", rule.code);
             continue;
@@ -83,7 +83,7 @@ fn every_file_is_in_the_register_under_its_own_name() {
 #[test]
 fn titles_messages_and_advice_are_lower_case_without_a_final_stop() {
     for rule in RULES {
-        let found = play(Page::of(rule).scenario("Bad trace").unwrap());
+        let found = play(Page::for_rule(rule).scenario("Bad trace").unwrap());
         for text in [rule.title, &found[0].message, &found[0].advice] {
             assert!(!text.is_empty() && !text.ends_with('.'), "{}: {text}", rule.code);
             let first = text.split(' ').next().unwrap();

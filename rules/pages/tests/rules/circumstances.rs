@@ -61,7 +61,7 @@ proptest! {
 
     #[test]
     fn a_circumstance_has_exactly_its_finding(choices in choices(), which in 0..CIRCUMSTANCES.len(), place: usize) {
-        let history = History::of(choices);
+        let history = History::from_choices(choices);
         let Some(lines) = inject(&history, which, place) else { return Ok(()) };
         let (text, found) = scenarios::history(lines.iter().map(String::as_str));
         prop_assert_eq!(found, vec![CIRCUMSTANCES[which].0], "{}", text);
@@ -73,7 +73,7 @@ fn each_circumstance_occurs_in_many_histories() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut times = [0; CIRCUMSTANCES.len()];
     for place in 0..60 {
-        let history = History::of(choices().new_tree(&mut runner).unwrap().current());
+        let history = History::from_choices(choices().new_tree(&mut runner).unwrap().current());
         for (which, times) in times.iter_mut().enumerate() {
             *times += usize::from(inject(&history, which, 7 * place).is_some());
         }

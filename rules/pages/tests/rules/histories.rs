@@ -172,26 +172,26 @@ proptest! {
 
     #[test]
     fn a_correct_history_has_no_finding(choices in choices()) {
-        let (text, codes) = History::of(choices, false).play();
+        let (text, codes) = History::from_choices(choices, false).play();
         prop_assert!(codes.is_empty(), "{codes:?}\n{text}");
     }
 
     #[test]
     fn unopened_handle_data_and_opens_in_the_producer_are_the_only_notes(choices in choices(), early: bool) {
-        let history = History::of(choices, early);
+        let history = History::from_choices(choices, early);
         prop_assert_eq!(history.noted(), history.to_be_noted(), "{}", history.play().0);
     }
 
     #[test]
     fn a_free_before_its_put_is_only_a_note(choices in choices()) {
-        let history = History::of(choices, true);
+        let history = History::from_choices(choices, true);
         let (text, codes) = history.play();
         prop_assert_eq!(codes, vec!["freed-while-exported"; history.early_frees], "{}", text);
     }
 
     #[test]
     fn one_fault_has_exactly_its_findings(choices in choices(), fault in 0..FAULTS, place: usize) {
-        let mut history = History::of(choices, false);
+        let mut history = History::from_choices(choices, false);
         let Some(expected) = history.violation(fault, place) else { return Ok(()) };
         let (text, codes) = history.play();
         prop_assert_eq!(codes, expected, "fault {}\n{}", fault, text);
@@ -200,7 +200,7 @@ proptest! {
 
 #[test]
 fn histories_are_long_and_every_fault_occurs() {
-    let of = |choices| History::of(choices, false);
+    let of = |choices| History::from_choices(choices, false);
     let is_possible = |history: &mut History, fault| history.violation(fault, 1).is_some();
     scenarios::every_fault_occurs([50, FAULTS, 25], of, |history| history.lines.len(), is_possible);
 }

@@ -227,13 +227,13 @@ proptest! {
 
     #[test]
     fn a_correct_history_has_no_finding(choices in choices()) {
-        let (text, found) = play(&History::of(choices).calls);
+        let (text, found) = play(&History::from_choices(choices).calls);
         prop_assert!(found.is_empty(), "{found:?}\n{text}");
     }
 
     #[test]
     fn a_mutation_has_the_findings_of_the_table(choices in choices(), mutation in 0..3_usize, place: usize) {
-        let calls = History::of(choices).calls;
+        let calls = History::from_choices(choices).calls;
         prop_assume!(!calls.is_empty());
         let at = place % calls.len();
         let Some((mutated, expected)) = mutate(&calls, mutation, at) else { return Ok(()) };
@@ -249,7 +249,7 @@ fn every_row_of_the_table_is_used() {
     let mut rows = BTreeMap::<_, usize>::new();
     let mut seen = Codes::new();
     for _ in 0..80 {
-        let calls = History::of(choices().new_tree(&mut runner).unwrap().current()).calls;
+        let calls = History::from_choices(choices().new_tree(&mut runner).unwrap().current()).calls;
         for (at, mutation) in (0..calls.len()).flat_map(|at| (0..3).map(move |mutation| (at, mutation))) {
             let Some((_, expected)) = mutate(&calls, mutation, at) else { continue };
             *rows.entry((mutation, calls[at].what, calls[at].physical)).or_default() += 1;

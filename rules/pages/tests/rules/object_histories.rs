@@ -112,7 +112,7 @@ struct History {
 }
 
 impl History {
-    fn of(choices: Vec<u32>) -> Self {
+    fn from_choices(choices: Vec<u32>) -> Self {
         let mut history = Self { choices: choices.into_iter(), ..Self::default() };
         while history.choices.len() > 0 {
             history.step();
@@ -429,13 +429,13 @@ proptest! {
 
     #[test]
     fn a_correct_history_has_no_finding(choices in choices()) {
-        let (text, codes) = History::of(choices).play();
+        let (text, codes) = History::from_choices(choices).play();
         prop_assert!(codes.is_empty(), "{codes:?}\n{text}");
     }
 
     #[test]
     fn one_fault_has_exactly_its_findings(choices in choices(), fault in 0..FAULTS, place: usize) {
-        let mut history = History::of(choices);
+        let mut history = History::from_choices(choices);
         let Some(expected) = history.violation(fault, place) else { return Ok(()) };
         let (text, codes) = history.play();
         prop_assert_eq!(codes, expected, "fault {}\n{}", fault, text);
@@ -445,5 +445,5 @@ proptest! {
 #[test]
 fn histories_are_long_and_every_fault_occurs() {
     let is_possible = |history: &mut History, fault| history.violation(fault, 1).is_some();
-    scenarios::every_fault_occurs([60, FAULTS, 20], History::of, |history| history.lines.len(), is_possible);
+    scenarios::every_fault_occurs([60, FAULTS, 20], History::from_choices, |history| history.lines.len(), is_possible);
 }

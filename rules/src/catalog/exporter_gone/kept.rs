@@ -57,14 +57,14 @@ impl Kept {
     /// All mappings that are kept, in the order of their memory.
     pub(super) fn of_all(tracker: &Tracker, all: &[EndedMemory]) -> Vec<Self> {
         let of_memory = |(index, memory): (usize, &EndedMemory)| {
-            let kept = |holder: &Holder| Self::of(tracker, index, memory, holder);
+            let kept = |holder: &Holder| Self::from_holder(tracker, index, memory, holder);
             memory.holders.iter().filter_map(kept).collect::<Vec<_>>()
         };
         all.iter().enumerate().flat_map(of_memory).collect()
     }
 
     /// A mapping, if it is open after the end of its owner.
-    fn of(tracker: &Tracker, index: usize, memory: &EndedMemory, holder: &Holder) -> Option<Self> {
+    fn from_holder(tracker: &Tracker, index: usize, memory: &EndedMemory, holder: &Holder) -> Option<Self> {
         let owner = tracker.state(memory.at.process)?;
         let process = tracker.state(holder.opened.process)?;
         let exited = memory.how == End::Exited;

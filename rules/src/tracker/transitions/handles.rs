@@ -88,7 +88,7 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> PendingCh
     data.state = step(before, Event::Ending).next;
     if before == State::Alive && !data.ended_wrongly {
         let export = data.export;
-        let counted = Counted::of(handle, data);
+        let counted = Counted::new(handle, data);
         count(state, counted, |handles| handles.saturating_sub(1));
         if let Some(export) = export {
             exports.put(export, Some(at));
@@ -132,7 +132,7 @@ pub(super) fn end_wrongly(tracker: &mut Tracker, who: ProcessId, handle: Handle)
         return;
     }
     let export = data.export;
-    let counted = Counted::of(handle, data);
+    let counted = Counted::new(handle, data);
     count(state, counted, |handles| handles.saturating_sub(1));
     if let Some(export) = export {
         exports.put(export, None);
@@ -150,7 +150,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn of(handle: Handle, data: &HandleData) -> Self {
+    fn new(handle: Handle, data: &HandleData) -> Self {
         let HandleData { pointer, exported, export, .. } = *data;
         Self { kind: handle.kind, pointer, exported, is_to_be_put: export.is_some() && !data.is_descriptor() }
     }
@@ -296,7 +296,7 @@ pub(super) fn has_put_one(tracker: &mut Tracker, died: Place, data: Life, succes
         return;
     }
     let export = data.export;
-    let counted = Counted::of(handle, data);
+    let counted = Counted::new(handle, data);
     count(state, counted, |handles| handles.saturating_sub(1));
     if let Some(export) = export {
         exports.put(export, None);
@@ -312,7 +312,7 @@ fn end(tracker: &mut Tracker, died: Place, data: Life, success: bool) -> Option<
     let next = step(data.state, if success { Event::Ended } else { Event::Refused }).next;
     let before = std::mem::replace(&mut data.state, next);
     let HandleData { born, size, fingerprint, export, ended_wrongly, .. } = *data;
-    let counted = Counted::of(handle, data);
+    let counted = Counted::new(handle, data);
     match (before, next) {
         _ if ended_wrongly => {}
         (State::Dying, State::Alive) => {

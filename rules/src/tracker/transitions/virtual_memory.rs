@@ -49,7 +49,7 @@ pub(super) fn mapped(
         if state.replaced_memory.len() >= MAX_UNMAPPED {
             state.replaced_memory.clear();
         }
-        if state.mapped.of(old.serial).next().is_none() {
+        if state.mapped.ranges_of(old.serial).next().is_none() {
             let replaced = Replaced { address: *address, unmapped: old.place, mapped: range.place };
             state.replaced_memory.insert(old.serial, replaced);
         }
@@ -85,8 +85,9 @@ pub(super) fn unmapped_somewhere(tracker: &mut Tracker, who: ProcessId) {
 
 /// Where physical memory is mapped.
 pub(super) fn still_mapped(state: &ProcessState, memory: Serial) -> Option<StillMapped> {
-    let (pointer, first) = state.mapped.of(memory).min_by_key(|(_, range)| (range.place.time, range.place.call))?;
-    let others = state.mapped.of(memory).count() as u64 - 1;
+    let (pointer, first) =
+        state.mapped.ranges_of(memory).min_by_key(|(_, range)| (range.place.time, range.place.call))?;
+    let others = state.mapped.ranges_of(memory).count() as u64 - 1;
     Some(StillMapped { mapped: first.place, pointer, size: first.end - pointer, others })
 }
 

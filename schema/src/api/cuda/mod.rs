@@ -21,7 +21,7 @@ const HANDLE_TYPES: u64 = 0xf;
 /// The interface.
 pub static INTERFACE: Interface = Interface {
     name: "CUDA",
-    libraries: &[Library::of("libcuda.so", Calls::Own)],
+    libraries: &[Library::opening_devices("libcuda.so", Calls::Own)],
     results: results::RESULTS,
     hex_results: false,
     shareable: &[
@@ -45,7 +45,7 @@ pub static INTERFACE: Interface = Interface {
         ("cuMemPoolImportPointer", UsmType::Pool),
     ],
     support: &[],
-    promises: Promises::of(&[
+    promises: Promises::new(&[
         Promise::PutIsOptional,
         Promise::GetsAreCounted,
         Promise::OpensMayStay,

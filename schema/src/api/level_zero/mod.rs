@@ -18,7 +18,7 @@ use crate::handle::Kind;
 /// The interface.
 pub static INTERFACE: Interface = Interface {
     name: "Level Zero",
-    libraries: &[Library::of("libze_", Calls::Forwarded)],
+    libraries: &[Library::opening_devices("libze_", Calls::Forwarded)],
     results: results::RESULTS,
     hex_results: true,
     shareable: &[
@@ -33,7 +33,7 @@ pub static INTERFACE: Interface = Interface {
     importing: Some(constants::EXTERNAL_MEMORY_IMPORT_FD),
     usm_types: &[],
     support: &[],
-    promises: Promises::of(&[
+    promises: Promises::new(&[
         Promise::PutIsOptional,
         // A driver returns the same descriptor for the same memory, or makes one at every get.
         Promise::GetsAreCounted,

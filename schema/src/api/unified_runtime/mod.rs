@@ -23,8 +23,8 @@ pub static INTERFACE: Interface = Interface {
     // Its loader may be in libsycl, and is there from the start of a program on: an adapter may be there for some
     // moments only.
     libraries: &[
-        Library::of("libur_", Calls::Own),
-        Library::of("libsycl.", Calls::Own),
+        Library::opening_devices("libur_", Calls::Own),
+        Library::opening_devices("libsycl.", Calls::Own),
         Library::part("libpi_", Calls::Own),
         // Adapters and programs use it.
         Library::part("libumf.", Calls::Forwarded),
@@ -63,7 +63,7 @@ pub static INTERFACE: Interface = Interface {
         (constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP, Kind::PhysicalMem),
         (constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, Kind::Event),
     ],
-    promises: Promises::of(&[]),
+    promises: Promises::new(&[]),
     words: WORDS,
 };
 

@@ -26,7 +26,7 @@ enum Meaning {
 }
 
 impl Meaning {
-    fn of(text: &[u8]) -> Self {
+    fn from_text(text: &[u8]) -> Self {
         let text = std::str::from_utf8(text).unwrap_or_default();
         let field = Values::FIELDS.iter().position(|(field, _)| *field == text);
         if let Some(place) = field {
@@ -49,7 +49,7 @@ impl Strings {
         if all.len() <= index {
             all.resize(index + 1, Meaning::Unknown);
         }
-        let mut meaning = Meaning::of(text);
+        let mut meaning = Meaning::from_text(text);
         // The second string of this text is the category of calls that repeat values.
         if meaning == Meaning::Name(Name::Calls)
             && all.iter().enumerate().any(|(at, known)| at != index && *known == meaning)

@@ -35,7 +35,7 @@ struct Functions {
 
 impl Functions {
     /// The functions of adapter `via`, if it has all of them.
-    fn of(via: usize) -> Option<&'static Self> {
+    fn for_adapter(via: usize) -> Option<&'static Self> {
         static ALL: [OnceLock<Option<Functions>>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
         ALL.get(via)?.get_or_init(|| Self::found(via)).as_ref()
     }
@@ -112,7 +112,7 @@ fn name_in(bytes: &[u8]) -> String {
 /// The descriptions that adapter `via` gives of a device and of the others of its platform. They lack a device that
 /// the adapter does not describe.
 pub fn describe(via: usize, device: Arg<Device>) -> Vec<records::Device> {
-    let Some(functions) = Functions::of(via) else { return Vec::new() };
+    let Some(functions) = Functions::for_adapter(via) else { return Vec::new() };
     let listed = functions.listed(device).unwrap_or_default();
     let outside = Some((None, device)).filter(|_| !listed.contains(&device));
     let all = (0..).map(Some).zip(listed.iter().copied()).chain(outside);

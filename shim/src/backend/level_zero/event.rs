@@ -222,7 +222,7 @@ pub(crate) fn open(
 ) -> Result<(), ResultCode> {
     let (ze_context, (), handle_data) =
         opening::decode_opened(at, context, data, size, out, Family::Event, || check_support(at))?;
-    Process::of(&handle_data).check_access()?;
+    Process::producer_of(&handle_data).check_access()?;
     if let Some(event) = open_in_adapter(at, context, &handle_data) {
         register(event, ZeHandle::NULL, Origin::Opened, None, out);
         return Ok(());

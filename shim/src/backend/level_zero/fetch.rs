@@ -29,7 +29,7 @@ fn this_process() -> Process {
 
 impl Process {
     /// The producer of handle data.
-    pub(crate) const fn of(data: &HandleData) -> Self {
+    pub(crate) const fn producer_of(data: &HandleData) -> Self {
         Self { pid: data.pid, started: data.started }
     }
 

@@ -81,7 +81,7 @@ pub(super) fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, Exp
     let block = driver().block(context, pointer).map_err(|_| ResultCode::INVALID_ARGUMENT)?;
     let offset =
         pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(ResultCode::INVALID_ARGUMENT)?;
-    let (reference, handle) = ExportReference::of(driver(), context, block)?;
+    let (reference, handle) = ExportReference::new(driver(), context, block)?;
     ranges::note_block(pointer, [block.base, block.base + block.size]);
     let contents =
         Contents { size: block.size as u64, offset: offset as u64, descriptor: descriptor(&handle), native: handle.0 };
@@ -183,7 +183,7 @@ pub(super) fn open_own(
     device: ZeHandle,
 ) -> Result<(usize, Origin), ResultCode> {
     let mut handle = IpcHandle(handle_data.native);
-    let producer = Process::of(handle_data);
+    let producer = Process::producer_of(handle_data);
     let fetched = if producer == Process::this() {
         // The driver's handle may still be valid for other data that have not been put.
         ISSUED_HANDLES.find(handle_data.serial, |_| ()).ok_or(ResultCode::INVALID_VALUE)?;
@@ -224,7 +224,7 @@ fn open_by_adapter(
 
 impl ExportReference {
     /// A reference to the export of an allocation. The first one makes the export.
-    fn of(driver: &Driver, context: ZeHandle, block: Block) -> Result<(Self, IpcHandle), ResultCode> {
+    fn new(driver: &Driver, context: ZeHandle, block: Block) -> Result<(Self, IpcHandle), ResultCode> {
         let reference = Self { block, export: EXPORTS.get().lock().entry(block).or_default().clone() };
         let handle = {
             let mut export = reference.export.lock();

@@ -57,7 +57,7 @@ impl LevelZero {
     }
 
     fn native(self) -> Result<&'static NativeFunctions, ResultCode> {
-        NativeFunctions::of(self.via).ok_or(ResultCode::UNSUPPORTED_FEATURE)
+        NativeFunctions::for_adapter(self.via).ok_or(ResultCode::UNSUPPORTED_FEATURE)
     }
 
     /// Whether the adapter can wait for an event that is signalled again, which shared events need.

@@ -37,7 +37,7 @@ pub(crate) struct NativeFunctions {
 
 impl NativeFunctions {
     /// The functions of adapter `via`.
-    pub(crate) fn of(via: usize) -> Option<&'static Self> {
+    pub(crate) fn for_adapter(via: usize) -> Option<&'static Self> {
         static ALL: [OnceLock<NativeFunctions>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
         Some(ALL.get(via)?.get_or_init(|| {
             // SAFETY: these slots hold functions of these types (`ur_ddi.h`): `ur_pfnContextGetNativeHandle_t`,

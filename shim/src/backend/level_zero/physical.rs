@@ -298,7 +298,7 @@ fn fetch_native(
     context: ZeHandle,
     device: ZeHandle,
 ) -> Result<Arc<DriverMemory>, ResultCode> {
-    let producer = Process::of(handle_data);
+    let producer = Process::producer_of(handle_data);
     let own = if producer == Process::this() {
         let resources = |resource: &ExportedObject| (resource.native.upgrade(), resource.descriptor.try_clone());
         let (native, descriptor) =

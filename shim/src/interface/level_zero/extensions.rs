@@ -30,7 +30,7 @@ pub(super) struct Extension {
 impl Extension {
     /// The first extension of the structure at `address`, which begins with `stype` and `pNext`; `None` if there is
     /// none, or for null.
-    pub(super) fn of(address: usize) -> Option<Self> {
+    pub(super) fn first_of(address: usize) -> Option<Self> {
         Self::first(address, &[EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_IMPORT_FD, EXTERNAL_MEMORY_EXPORT_FD])
     }
 
@@ -96,10 +96,10 @@ mod tests {
         let import = structure(EXTERNAL_MEMORY_IMPORT_FD, 0, 7);
         let other = structure(0x2_0001, address(&import), 0);
         let first = structure(0x15, address(&other), 0);
-        let found = Extension::of(address(&first)).unwrap();
+        let found = Extension::first_of(address(&first)).unwrap();
         assert_eq!(found.kind, EXTERNAL_MEMORY_IMPORT_FD);
         assert_eq!(found.descriptor(), Some(7));
-        assert_eq!([address(&import), 0].map(Extension::of), [None; 2]);
+        assert_eq!([address(&import), 0].map(Extension::first_of), [None; 2]);
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
         let refused = structure(EXTERNAL_MEMORY_EXPORT_FD, 0, -1);
         for extension in [export, refused] {
             let first = structure(0x15, address(&extension), 0);
-            let found = Extension::of(address(&first)).unwrap();
+            let found = Extension::first_of(address(&first)).unwrap();
             assert_eq!(found.descriptor(), None);
         }
     }
@@ -127,6 +127,6 @@ mod tests {
     fn a_chain_in_a_circle_is_left() {
         let mut first = structure(0x15, 0, 0);
         first.next = address(&first);
-        assert_eq!(Extension::of(address(&first)), None);
+        assert_eq!(Extension::first_of(address(&first)), None);
     }
 }

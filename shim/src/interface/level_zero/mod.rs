@@ -137,7 +137,7 @@ unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
 
 /// The number of the driver that has a getter; `None` if it is no driver, or there is no room for another one.
 fn number(getter: *mut c_void) -> Option<usize> {
-    let module = Module::of(getter as usize)?;
+    let module = Module::containing(getter as usize)?;
     late_functions::find_all();
     let mut modules = MODULES.lock();
     if let Some(via) = modules.iter().position(|known| *known == module) {

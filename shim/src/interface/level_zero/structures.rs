@@ -38,7 +38,7 @@ impl Reader for Structures {
                     }
                 }
                 structures::EXTENDED | structures::EXPORTING | structures::PHYSICAL_DESC => {
-                    let extension = Extension::of(address);
+                    let extension = Extension::first_of(address);
                     values.property = extension.map(|extension| extension.kind);
                     if let Some(import) = extension.filter(|extension| extension.kind == EXTERNAL_MEMORY_IMPORT_FD) {
                         values.data = import.descriptor().map(descriptor_data);
@@ -59,7 +59,7 @@ impl Reader for Structures {
                 // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeMemGetIpcHandle`), which
                 // begins with it.
                 structures::OUT_IPC_HANDLE => Some(unsafe { with_exposed_provenance::<u32>(address).read_unaligned() }),
-                structures::EXPORTING => Extension::of(address).and_then(Extension::descriptor),
+                structures::EXPORTING => Extension::first_of(address).and_then(Extension::descriptor),
                 _ => continue,
             };
             (values.data, values.fingerprint) = (descriptor.map(descriptor_data), descriptor.and_then(of_file));
@@ -67,7 +67,7 @@ impl Reader for Structures {
     }
 
     fn asks_for_descriptor(&self, sources: &Sources) -> bool {
-        let extension = Extension::of(sources.structures.get(structures::EXPORTING) as usize);
+        let extension = Extension::first_of(sources.structures.get(structures::EXPORTING) as usize);
         extension.is_some_and(|extension| extension.kind == EXTERNAL_MEMORY_EXPORT_FD)
     }
 

@@ -75,7 +75,7 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
 
 /// The number of the adapter that has a getter; `None` if it is no adapter, or there is no room for another one.
 fn adapter_number(getter: *mut c_void) -> Option<usize> {
-    let module = Module::of(getter as usize)?;
+    let module = Module::containing(getter as usize)?;
     // Found now, because signal handlers and cancellations may need them during a call.
     late_functions::find_all();
     let mut adapters = KNOWN_ADAPTERS.lock();

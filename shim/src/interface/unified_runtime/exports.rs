@@ -52,9 +52,9 @@ fn caller_function(function: Function) -> *mut c_void {
 fn find_in_caller(function: Function, address: usize) -> *mut c_void {
     let own = || {
         let name = CString::new(function.name()).ok()?;
-        let module = Module::of(address)?;
+        let module = Module::containing(address)?;
         // An adapter that urscope called may have jumped here.
-        if Module::of(find_in_caller as *const () as usize)? == module {
+        if Module::containing(find_in_caller as *const () as usize)? == module {
             return None;
         }
         modules::symbol_of(address, &name)
@@ -94,7 +94,7 @@ fn report(function: Function, next: *mut c_void) {
     if next == ABSENT && (0..ADAPTERS).any(|via| adapter::has(via, function)) {
         return;
     }
-    let module = if next == ABSENT { None } else { Module::of(next as usize) };
+    let module = if next == ABSENT { None } else { Module::containing(next as usize) };
     let ours = module.is_none() && (0..ADAPTERS).any(|via| backend::uses_level_zero(function, via));
     trace::entry_point(&EntryPoint {
         kind: "exported-symbol".into(),

@@ -30,7 +30,7 @@ pub(super) fn begins(function: Function, via: usize, parameters: Parameters) -> 
         }
         Begin::Answered(_) => None,
     };
-    Observed { function, begun, out_params: ObservedOutParams::of(arguments) }
+    Observed { function, begun, out_params: ObservedOutParams::new(arguments) }
 }
 
 impl Observed {

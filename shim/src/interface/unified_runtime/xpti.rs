@@ -82,7 +82,7 @@ pub unsafe extern "C" fn trace_init(major: u32, minor: u32, _version: *const c_c
     if let Some(problem) = problem {
         // The constructor of this library may not have run yet.
         notices::install();
-        let module = Module::of(dispatcher);
+        let module = Module::containing(dispatcher);
         ddi::report(&EntryPoint {
             kind: XPTI.into(),
             library: module.as_ref().map(Module::file_name).unwrap_or_default(),
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn trace_init(major: u32, minor: u32, _version: *const c_c
 
 /// Subscribes with the dispatcher whose code is at `dispatcher`.
 fn subscribe(dispatcher: usize) -> Result<(), &'static str> {
-    let module = Module::of(dispatcher).ok_or("its dispatcher is in no library")?;
+    let module = Module::containing(dispatcher).ok_or("its dispatcher is in no library")?;
     let address_of = |name| module.address_of(name).map(std::ptr::with_exposed_provenance_mut::<c_void>);
     let (Some(stream), Some(callback)) = (address_of(c"xptiRegisterStream"), address_of(c"xptiRegisterCallback"))
     else {
@@ -194,7 +194,7 @@ fn classify(handle: AdapterHandle) -> usize {
 }
 
 fn add_adapter(handle: AdapterHandle) -> Option<usize> {
-    let module = Module::of(handle.dispatch_table() as usize)?;
+    let module = Module::containing(handle.dispatch_table() as usize)?;
     if registry::adapter_of(handle).is_some() || ddi::is_inline(&module) {
         return None;
     }

@@ -41,7 +41,7 @@ fn of_stack(stack: Frames) -> Vec<Frame> {
             frames.push(Frame::of_python(frame));
         }
         if frames.len() == before {
-            frames.push(Frame::of(address as u64));
+            frames.push(Frame::from_address(address as u64));
         }
     }
     frames.extend(python.map(Frame::of_python));
@@ -58,7 +58,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(address: u64) -> Self {
+    fn from_address(address: u64) -> Self {
         // The return address may be the first of the next function.
         let inside = address.saturating_sub(1);
         let Some(module) = modules::describe(inside as usize) else {
@@ -131,8 +131,8 @@ mod tests {
         assert_eq!(frame("main", "/bin/app").describe(), "main (app+0x12)");
         let unnamed = Frame { function: None, module: "/bin/a\npp".into(), location: "+0x1".into() };
         assert_eq!(unnamed.describe(), "a?pp+0x1");
-        assert_eq!(Frame::of(1).describe(), "0x1", "in no library");
-        let here = Frame::of(short as *const () as u64 + 1);
+        assert_eq!(Frame::from_address(1).describe(), "0x1", "in no library");
+        let here = Frame::from_address(short as *const () as u64 + 1);
         assert!(here.describe().contains("short"), "{}", here.describe());
     }
 

@@ -29,7 +29,7 @@ struct Site {
 }
 
 impl Site {
-    fn of(finding: &Finding) -> Self {
+    fn from_finding(finding: &Finding) -> Self {
         Self { rule: finding.rule.code, function: finding.at.function, stack: finding.at.stack }
     }
 }
@@ -123,7 +123,7 @@ fn report(findings: &[Finding]) {
             });
         }
         let printed = finding.severity > Severity::Note || !knobs::read().quiet;
-        let output = VIOLATIONS.get().lock().add(Site::of(finding), finding.count, printed);
+        let output = VIOLATIONS.get().lock().add(Site::from_finding(finding), finding.count, printed);
         match output {
             Output::Full => stderr::say(&line(finding)),
             Output::NoRoom => stderr::say(&format!(

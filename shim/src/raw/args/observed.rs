@@ -22,7 +22,7 @@ impl Parameters {
     /// The arguments of the call, whose structures `reader` reads.
     pub fn arguments(self, function: Function, reader: &'static dyn Reader) -> Arguments {
         let mut arguments = Arguments::none(function, reader);
-        for parameter in Row::of(function).seen {
+        for parameter in Row::for_function(function).seen {
             let word = self.word(parameter.index.into(), parameter.bytes.into());
             // SAFETY: an argument of the call. The functions that are observed take no larger ones.
             unsafe { parameter.add(&raw const word, &mut arguments) };
@@ -46,7 +46,7 @@ impl Parameters {
     /// The handle by which the loader dispatches a call of `function`: the first argument, or the first object of a
     /// list whose length is the first argument.
     pub fn dispatched_by(self, function: Function) -> Option<AdapterHandle> {
-        let bytes = usize::from(Row::of(function).parameters.first()?.bytes);
+        let bytes = usize::from(Row::for_function(function).parameters.first()?.bytes);
         let first = self.word(0, bytes) as usize;
         let handle = if bytes == size_of::<usize>() {
             first

@@ -63,7 +63,7 @@ pub struct ObservedOutParams {
 
 impl ObservedOutParams {
     /// Those of a call that begins.
-    pub fn of(arguments: Arguments) -> Self {
+    pub fn new(arguments: Arguments) -> Self {
         let extent = |(data, size)| {
             // SAFETY: so many bytes.
             handle_data::read(data, size, |bytes| unsafe { extent_at(bytes.as_ptr().expose_provenance(), size) })

@@ -51,7 +51,7 @@ impl Frame {
     /// They are those of `function`, which `callee` implements.
     pub(crate) unsafe fn pass_on(self, function: Function, callee: *mut c_void) -> ResultCode {
         // SAFETY: the caller's promise.
-        unsafe { invoke(callee, self.registers, self.stack, Row::of(function).stack) }
+        unsafe { invoke(callee, self.registers, self.stack, Row::for_function(function).stack) }
     }
 
     /// The address of the word at a [`Parameter::place`].
@@ -90,7 +90,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    const fn of<R: Role>(name: &'static str) -> Self {
+    const fn new<R: Role>(name: &'static str) -> Self {
         Self {
             name,
             index: 0,
@@ -144,7 +144,7 @@ pub struct Row {
 impl Row {
     /// The row of a function.
     #[inline]
-    pub fn of(function: Function) -> &'static Self {
+    pub fn for_function(function: Function) -> &'static Self {
         static NONE: Row = Row { parameters: &[], seen: &[], stack: 0 };
         ROWS.get(function as usize).unwrap_or(&NONE)
     }
@@ -193,7 +193,7 @@ macro_rules! rows {
         static ROWS: [Row; Function::COUNT] = [$({
             const N: usize = <[&str]>::len(&[$(stringify!($param)),*]);
             const PLACED: ([Parameter; N], usize) =
-                placed([$(Parameter::of::<$role>(stringify!($param))),*], [$(size_of::<$role>()),*]);
+                placed([$(Parameter::new::<$role>(stringify!($param))),*], [$(size_of::<$role>()),*]);
             const SEEN: ([Parameter; N], usize) = seen(PLACED.0);
             Row { parameters: &PLACED.0, seen: SEEN.0.split_at(SEEN.1).0, stack: PLACED.1 }
         }),*];
@@ -256,7 +256,7 @@ impl Call {
     #[inline]
     pub unsafe fn new(function: Function, reader: &'static dyn Reader, frame: Frame, callee: Callee) -> Self {
         let mut arguments = Arguments::none(function, reader);
-        for parameter in Row::of(function).seen {
+        for parameter in Row::for_function(function).seen {
             // SAFETY: the caller's promise.
             unsafe { parameter.add(frame.address(parameter.place), &mut arguments) };
         }
@@ -293,11 +293,11 @@ impl RealCall for Call {
 
     fn make(&self) -> ResultCode {
         // SAFETY: the promise of `new`.
-        unsafe { self.callee.call(self.frame, Row::of(self.function()).stack) }
+        unsafe { self.callee.call(self.frame, Row::for_function(self.function()).stack) }
     }
 
     fn make_redirected(&self, to: &OutParams) -> ResultCode {
-        let row = Row::of(self.function());
+        let row = Row::for_function(self.function());
         let mut registers = [0; REGISTERS];
         let mut stack = [0; STACK_LIMIT];
         // SAFETY: the promise of `new`; a row has no more words on the stack.
@@ -452,14 +452,15 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_into_registers_is_on_the_stack() {
-        let places =
-            |function| Row::of(function).parameters.iter().map(|parameter| parameter.place).collect::<Vec<_>>();
-        let launch = Row::of(Function::cuLaunchKernel);
+        let places = |function| {
+            Row::for_function(function).parameters.iter().map(|parameter| parameter.place).collect::<Vec<_>>()
+        };
+        let launch = Row::for_function(Function::cuLaunchKernel);
         assert_eq!(places(Function::cuLaunchKernel), (0..11).collect::<Vec<_>>());
-        assert_eq!((launch.stack, Row::of(Function::zeMemOpenIpcHandle).stack), (5, 8));
+        assert_eq!((launch.stack, Row::for_function(Function::zeMemOpenIpcHandle).stack), (5, 8));
         assert_eq!(places(Function::zeMemOpenIpcHandle), [0, 1, 6, 2, 3]);
         let of = |sizes: [usize; 4]| {
-            let (all, stack) = placed([Parameter::of::<Size>(""); 4], sizes);
+            let (all, stack) = placed([Parameter::new::<Size>(""); 4], sizes);
             (all.map(|parameter| parameter.place), stack)
         };
         assert_eq!(of([12, 12, 12, 4]), ([0, 2, 4, 6], 1), "structures of two words");

@@ -131,13 +131,13 @@ const V3_12: Layout = Layout {
 /// `FRAME_OWNED_BY_CSTACK`, or from 3.14 on also the next number.
 const OWNED_BY_C_STACK: u8 = 3;
 
-/// The number of bytes of `_PyRuntime` that [`of`] needs.
+/// The number of bytes of `_PyRuntime` that [`for_version`] needs.
 pub(super) const HEAD: usize = 760;
 
 /// The layout of a version; `None` for an unknown one.
 ///
 /// `head` is the beginning of `_PyRuntime`, at least [`HEAD`] bytes from 3.13 on.
-pub(super) fn of(version: Version, head: &[u8]) -> Option<Layout> {
+pub(super) fn for_version(version: Version, head: &[u8]) -> Option<Layout> {
     match version {
         0x030a => Some(V3_10),
         0x030b => Some(V3_11),
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn an_interpreter_that_publishes_its_offsets_is_believed() {
-        let layout = of(0x030d, &head_of_3_13()).unwrap();
+        let layout = for_version(0x030d, &head_of_3_13()).unwrap();
         let expected = Layout {
             interpreters: 632,
             next_interpreter: 7264,
@@ -265,24 +265,24 @@ mod tests {
             first_instruction: 208,
             ..V3_12
         };
-        assert_eq!(of(0x030e, &head), Some(expected));
+        assert_eq!(for_version(0x030e, &head), Some(expected));
     }
 
     #[test]
     fn what_is_not_known_has_no_layout() {
-        assert_eq!(of(0x0309, &[]), None);
-        assert_eq!(of(0x030f, &head_of_3_13()), None);
-        assert_eq!(of(0x030e, &head_of_3_13()), None, "the head of another version");
+        assert_eq!(for_version(0x0309, &[]), None);
+        assert_eq!(for_version(0x030f, &head_of_3_13()), None);
+        assert_eq!(for_version(0x030e, &head_of_3_13()), None, "the head of another version");
         let change = |at: usize, value: u64| {
             let mut head = head_of_3_13();
             head[at..at + 8].copy_from_slice(&value.to_ne_bytes());
-            of(0x030d, &head)
+            for_version(0x030d, &head)
         };
         assert_eq!(change(0, 0), None, "no cookie");
         assert_eq!(change(16, 1), None, "free-threaded");
         assert_eq!(change(248, 1 << 40), None, "no offset");
         for cut in [0, 8, 100, 560] {
-            assert_eq!(of(0x030d, &head_of_3_13()[..cut]), None);
+            assert_eq!(for_version(0x030d, &head_of_3_13()[..cut]), None);
         }
     }
 }

@@ -70,7 +70,7 @@ pub fn look_at(address: usize) -> Kind {
     let head = memory::bytes(runtime, layout::HEAD, layout::HEAD);
     let Some((version, head)) = version.zip(head) else { return Kind::Refused };
     let unknown = Kind::Unknown(version);
-    let Some(layout) = layout::of((version >> 16) as Version, &head) else { return unknown };
+    let Some(layout) = layout::for_version((version >> 16) as Version, &head) else { return unknown };
     let types = symbol(c"PyCode_Type").zip(symbol(c"PyUnicode_Type")).zip(symbol(c"PyBytes_Type"));
     let Some(((code, text), bytes)) = types else { return unknown };
     let size = modules::size_of_function(runs).unwrap_or(1);

@@ -81,7 +81,7 @@ struct Look {
 
 impl Look {
     /// `None` if the frames have too large gaps.
-    fn of(words: &[Word]) -> Option<Self> {
+    fn from_words(words: &[Word]) -> Option<Self> {
         let has_stack = words.iter().any(|word| word.holder == Holder::Stack);
         let is_looked_at = |word: &&Word| match word.holder {
             // The words on the C stack show changes of the thread's state.
@@ -137,7 +137,7 @@ impl PythonStack {
         while at != 0 && stack.frames.len() < FRAME_LIMIT && stack.words.len() < FRAME_LIMIT * 8 {
             at = stack.add(interpreter, at)?;
         }
-        stack.look = Look::of(&stack.words);
+        stack.look = Look::from_words(&stack.words);
         (!stack.frames.is_empty()).then_some(stack)
     }
 
@@ -330,8 +330,8 @@ mod tests {
         let frames = [900, 901, 20, 7, 1900, 21].map(|index| word(index, Holder::Frame));
         let others = [word(1, Holder::Thread), word(3, Holder::Stack), word(1300, Holder::Code)];
         let words = [&others[..1], &frames[..], &others[2..]].concat();
-        let with_thread = Look::of(&words).unwrap();
-        let on_stack = Look::of(&[&words[..], &others[1..2]].concat()).unwrap();
+        let with_thread = Look::from_words(&words).unwrap();
+        let on_stack = Look::from_words(&[&words[..], &others[1..2]].concat()).unwrap();
         assert_eq!(with_thread.parts, [(at(1), 21 * 8), (at(900), 16), (at(1900), 8)]);
         assert_eq!(on_stack.parts[0], (at(7), 15 * 8));
         assert_eq!((with_thread.is_there(), on_stack.is_there()), (false, false));
@@ -350,9 +350,9 @@ mod tests {
 
     #[test]
     fn a_look_at_what_is_not_mapped_fails() {
-        let look = Look::of(&[Word { at: 16, value: 0, holder: Holder::Frame }]).unwrap();
+        let look = Look::from_words(&[Word { at: 16, value: 0, holder: Holder::Frame }]).unwrap();
         assert!(!look.is_there());
         let far = |index: usize| Word { at: index << 20, value: 0, holder: Holder::Frame };
-        assert!(Look::of(&(1..40).map(far).collect::<Vec<_>>()).is_none());
+        assert!(Look::from_words(&(1..40).map(far).collect::<Vec<_>>()).is_none());
     }
 }

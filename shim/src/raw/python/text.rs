@@ -11,7 +11,7 @@ struct Form {
 
 impl Form {
     /// From the bits of `state` in `PyASCIIObject`; `None` for a text that is not compact.
-    fn of(bits: u32) -> Option<Self> {
+    fn from_bits(bits: u32) -> Option<Self> {
         const IS_COMPACT: u32 = 1 << 5;
         const IS_ASCII: u32 = 1 << 6;
         let width = (bits >> 2 & 7) as usize;
@@ -26,7 +26,7 @@ pub(super) fn read(interpreter: &Interpreter, at: usize, limit: usize, keep_end:
         return None;
     }
     let length = memory::word(at + layout.length)?;
-    let form = Form::of(u32::from_ne_bytes(*memory::bytes(at + layout.form, 4, 4)?.first_chunk()?))?;
+    let form = Form::from_bits(u32::from_ne_bytes(*memory::bytes(at + layout.form, 4, 4)?.first_chunk()?))?;
     let skipped = if keep_end { length.saturating_sub(limit) } else { 0 };
     let characters = at + if form.is_ascii { layout.ascii } else { layout.other };
     let from = characters.checked_add(skipped.checked_mul(form.width)?)?;
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn a_form_that_is_not_known_is_none() {
         // interned: 2, kind: 3, compact: 1, ascii: 1.
-        assert_eq!(Form::of(0b110_0101), Some(Form { width: 1, is_ascii: true }));
-        assert_eq!(Form::of(0b011_0000), Some(Form { width: 4, is_ascii: false }));
-        assert_eq!(Form::of(0b100_0100), None, "not compact");
-        assert_eq!(Form::of(0b110_1100), None, "a width of 3");
+        assert_eq!(Form::from_bits(0b110_0101), Some(Form { width: 1, is_ascii: true }));
+        assert_eq!(Form::from_bits(0b011_0000), Some(Form { width: 4, is_ascii: false }));
+        assert_eq!(Form::from_bits(0b100_0100), None, "not compact");
+        assert_eq!(Form::from_bits(0b110_1100), None, "a width of 3");
     }
 }

@@ -22,7 +22,7 @@ pub struct Module {
 
 impl Module {
     /// The library that `address` lies in.
-    pub fn of(address: usize) -> Option<Self> {
+    pub fn containing(address: usize) -> Option<Self> {
         around(address, |loaded| loaded.module_of(address)).or_else(|| Self::by_dladdr(address))
     }
 
@@ -53,7 +53,8 @@ impl Module {
 
     /// The address of a `symbol` that the library itself exports.
     pub fn address_of(&self, symbol: &CStr) -> Option<usize> {
-        find(&self.path, symbol).filter(|address| Self::of(*address).is_some_and(|module| module.base == self.base))
+        find(&self.path, symbol)
+            .filter(|address| Self::containing(*address).is_some_and(|module| module.base == self.base))
     }
 
     /// The paths of the libraries whose file names begin with one of `names`, with links resolved, so that they show
@@ -399,15 +400,15 @@ mod tests {
 
     #[test]
     fn an_address_is_found_in_its_library() {
-        let module = Module::of(libc::malloc as *const c_void as usize).unwrap();
+        let module = Module::containing(libc::malloc as *const c_void as usize).unwrap();
         assert!(module.file_name().starts_with("libc.so"), "{module:?}");
         assert!(module.exports(c"malloc"));
         assert!(!module.exports(c"urLoaderInit"));
-        assert_eq!(Module::of(1), None);
+        assert_eq!(Module::containing(1), None);
         let of_c = libc::malloc as *const c_void as usize;
-        assert_eq!(Module::of(of_c), Module::by_dladdr(of_c));
+        assert_eq!(Module::containing(of_c), Module::by_dladdr(of_c));
         let own = first_loaded::<(), fn(&Loaded<'_>) -> Option<()>> as *const c_void as usize;
-        assert_eq!(Module::of(own), Module::by_dladdr(own), "that of the program has no name");
+        assert_eq!(Module::containing(own), Module::by_dladdr(own), "that of the program has no name");
     }
 
     #[test]

@@ -87,9 +87,9 @@ pub fn preceding() -> Option<Module> {
     let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(resolve()) };
     // SAFETY: `RTLD_DEFAULT` is always allowed, and the name is a C string.
     let first = unsafe { dlsym(libc::RTLD_DEFAULT, c"dlsym".as_ptr()) };
-    let first = Module::of(first as usize)?;
+    let first = Module::containing(first as usize)?;
     // The next one does no harm, nor the C library's, which is first if urscope is not preloaded.
-    let own = Module::of(resolve as *const () as usize)?;
-    let next = Module::of(NEXT_DLSYM.load(Ordering::Acquire) as usize)?;
+    let own = Module::containing(resolve as *const () as usize)?;
+    let next = Module::containing(NEXT_DLSYM.load(Ordering::Acquire) as usize)?;
     (first != own && first != next).then_some(first)
 }

@@ -181,7 +181,7 @@ fn source_is_asked_for_by_the_finding_only() {
 fn lifetimes_are_sent_in_the_order_in_which_they_began() {
     let later: Vec<_> = (1..100).map(|i| format!("p: get a -> h{i}\np: put h{i}")).collect();
     let scenario = format!("p: alloc a 64\np: get a -> h\n{}\np: put h", later.join("\n"));
-    let Shown { client, .. } = &Shown::of(&traces::one_late(&scenario), None);
+    let Shown { client, .. } = &Shown::from_files(&traces::one_late(&scenario), None);
     let columns = client.json("api/lives")["columns"].clone();
     let from: Vec<_> = columns["from_ns"].as_array().unwrap().iter().map(|ns| ns.as_u64().unwrap()).collect();
     assert!(from.len() == 100 && from.is_sorted(), "{from:?}");
@@ -201,7 +201,7 @@ fn live_objects_have_no_end() {
     let files = traces::files_with("p: get a -> h\np: running", |header, _| {
         (header.pid, header.start, header.boot_id) = (std::process::id(), start, boot.clone());
     });
-    let Shown { client, .. } = &Shown::of(&files, None);
+    let Shown { client, .. } = &Shown::from_files(&files, None);
     assert_eq!(client.json("api/run")["running"], true);
     let columns = &client.json("api/lives")["columns"];
     assert_eq!((&columns["to_ns"], &columns["how"]), (&json!([null]), &json!([null])));
@@ -234,7 +234,7 @@ fn calls_are_found_sorted_and_shown_in_pages() {
 fn malicious_names_are_escaped() {
     let name = "/app/\u{1b}[31m\u{202e}\u{7f}<b>\u{85}";
     let files = traces::files_with(VIOLATION, |header, _| header.executable = name.into());
-    let Shown { client, .. } = &Shown::of(&files, None);
+    let Shown { client, .. } = &Shown::from_files(&files, None);
     for path in ["api/run", "api/check", "api/stats", "api/holders", "api/timeline"] {
         let text = client.get(path).text();
         assert!(!text.chars().any(|c| c != '\n' && urscope_analyzer::plain::is_unprintable(c)), "{path}");
@@ -251,7 +251,7 @@ fn a_failed_analysis_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("urscope-a-1-1.json"), "\0").unwrap();
     let view = serve(folder.path(), None);
-    let client = Client::of(&view);
+    let client = Client::new(&view);
     let run = client.json("api/run");
     assert!(run["error"].as_str().unwrap().contains("urscope-a-1-1.json"), "{run}");
     for path in ["api/check", "api/calls", "api/lives", "api/timeline"] {

@@ -25,7 +25,7 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    pub(crate) fn of(view: &View) -> Self {
+    pub(crate) fn new(view: &View) -> Self {
         Self::at(&view.url())
     }
 

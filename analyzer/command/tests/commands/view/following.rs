@@ -13,7 +13,7 @@ use crate::traces;
 struct Events(BufReader<TcpStream>);
 
 impl Events {
-    fn of(client: &Client) -> Self {
+    fn connect(client: &Client) -> Self {
         let mut stream = client.connect();
         write!(stream, "GET /{}/api/events HTTP/1.1\r\nHost: {}\r\n\r\n", client.token, client.address).unwrap();
         Self(BufReader::new(stream))
@@ -46,10 +46,10 @@ fn wait_for(client: &Client, generation: u64) -> Value {
 fn new_traces_are_analyzed_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let view = serve(folder.path(), None);
-    let client = Client::of(&view);
+    let client = Client::new(&view);
     assert_eq!(wait_for(&client, 1)["calls"], 0);
     assert_eq!(client.json("api/check")["verdict"], "not-judged");
-    let mut events = Events::of(&client);
+    let mut events = Events::connect(&client);
     assert_eq!(events.next(), json!({"generation": 1, "running": false}));
     traces::put(folder.path(), &traces::files(VIOLATION));
     assert_eq!(events.next()["generation"], 2);
@@ -77,7 +77,7 @@ fn a_failed_analysis_keeps_the_earlier_results() {
 #[test]
 fn a_server_that_is_dropped_closes_its_connections() {
     let Shown { view, client, folder } = Shown::new(VIOLATION);
-    let mut events = Events::of(&client);
+    let mut events = Events::connect(&client);
     events.next();
     drop(view);
     assert!(TcpStream::connect(client.address).is_err());

@@ -33,14 +33,14 @@ impl Shown {
     }
 
     fn with(scenario: &str, perfetto: Option<Copy>) -> Self {
-        Self::of(&traces::files(scenario), perfetto)
+        Self::from_files(&traces::files(scenario), perfetto)
     }
 
-    fn of(files: &BTreeMap<String, Vec<u8>>, perfetto: Option<Copy>) -> Self {
+    fn from_files(files: &BTreeMap<String, Vec<u8>>, perfetto: Option<Copy>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         traces::put(folder.path(), files);
         let view = serve(folder.path(), perfetto);
-        let client = Client::of(&view);
+        let client = Client::new(&view);
         Self { folder, view, client }
     }
 

@@ -40,7 +40,7 @@ impl Baseline {
     }
 
     /// The findings of a judgement, with `path` as the name of its report.
-    pub fn of(path: &Path, judgement: &Judgement) -> Self {
+    pub fn from_judgement(path: &Path, judgement: &Judgement) -> Self {
         Self { path: path.to_owned(), findings: judgement.findings.clone() }
     }
 
@@ -91,7 +91,7 @@ impl Baseline {
             });
         }
         let left: BTreeSet<usize> = before.into_values().flatten().collect();
-        let gone = left.into_iter().filter_map(|index| earlier.get(index)).map(GoneFinding::of).collect();
+        let gone = left.into_iter().filter_map(|index| earlier.get(index)).map(GoneFinding::from_finding).collect();
         Compared { file: self.path.display().to_string(), known: 0, new: 0, gone }
     }
 }
@@ -104,13 +104,13 @@ mod tests {
     /// A finding whose call goes through a wrapper from a line of `exchange`.
     fn found(line: u32) -> FoundFinding {
         let stack = vec![
-            Frame::of("Gpu::free(void*)", "/src/gpu.hpp", 3),
-            Frame::of("exchange(int)", "/src/ring.cpp", line),
-            Frame::of("main", "/src/ring.cpp", 99),
+            Frame::new("Gpu::free(void*)", "/src/gpu.hpp", 3),
+            Frame::new("exchange(int)", "/src/ring.cpp", line),
+            Frame::new("main", "/src/ring.cpp", 99),
         ];
         let function = Some("urUSMFree".to_owned());
         let process = Location { executable: "/app".into(), function, stack, ..Location::default() };
-        FoundFinding { rule: "freed-while-open".into(), ..FoundFinding::of(process) }
+        FoundFinding { rule: "freed-while-open".into(), ..FoundFinding::note_at(process) }
     }
 
     /// A finding at this line of a run that shows the wrapper, and these lines.

@@ -148,7 +148,7 @@ fn parts(text: &str) -> Result<(Pattern, What), String> {
     if what.starts_with("here=") || what.starts_with("there=") {
         return Ok((of_rule, sides(what)?));
     }
-    let Some(kind) = what.strip_prefix("kind=") else { return Ok((of_rule, What::Place(Pattern::of(what)))) };
+    let Some(kind) = what.strip_prefix("kind=") else { return Ok((of_rule, What::Place(Pattern::parse(what)))) };
     let kinds: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
     match kinds.iter().copied().find(|known| *known == kind) {
         Some(known) => Ok((of_rule, What::Kind(known))),
@@ -163,7 +163,7 @@ fn sides(text: &str) -> Result<What, String> {
     for part in text.split(AND).map(str::trim) {
         let frames = |text: &str| match text {
             "none" => Vec::new(),
-            text => text.split(CALLED_BY).map(|frame| Pattern::of(frame.trim())).collect(),
+            text => text.split(CALLED_BY).map(|frame| Pattern::parse(frame.trim())).collect(),
         };
         match (part.strip_prefix("here="), part.strip_prefix("there=")) {
             (Some(text), _) if here.is_none() && !text.is_empty() && text != "none" => here = Some(frames(text)),

@@ -89,7 +89,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn of(choices: Vec<u32>) -> Self {
+    pub(crate) fn from_choices(choices: Vec<u32>) -> Self {
         let mut history = Self::default();
         let mut choices = choices.into_iter().map(|choice| choice as usize);
         while let (Some(what), Some(which), Some(who)) = (choices.next(), choices.next(), choices.next()) {

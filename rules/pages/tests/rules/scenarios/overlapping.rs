@@ -95,7 +95,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn of(choices: Vec<u32>, early: bool) -> Self {
+    pub(crate) fn from_choices(choices: Vec<u32>, early: bool) -> Self {
         let mut history = Self { choices: choices.into_iter(), early, ..Self::default() };
         while history.choices.len() > 0 {
             history.step();

@@ -66,7 +66,7 @@ macro_rules! driver {
         }
 
         impl Driver {
-            fn of(library: Option<&Library>) -> Self {
+            fn from_library(library: Option<&Library>) -> Self {
                 $(
                     let $name = library.and_then(|library| {
                         // SAFETY: what a Level Zero loader exports under this name has this signature (`ze_api.h`).
@@ -127,7 +127,7 @@ pub(crate) fn driver() -> &'static Driver {
         let loaded = unsafe { Library::open(Some(LOADER), libc::RTLD_NOLOAD | RTLD_LAZY) };
         // SAFETY: the loader's own start-up code runs, as for any program that links it.
         let library = loaded.or_else(|_| unsafe { Library::open(Some(LOADER), RTLD_LAZY) }).ok();
-        let driver = Driver::of(library.as_ref());
+        let driver = Driver::from_library(library.as_ref());
         // Its functions are called until the process ends.
         std::mem::forget(library);
         driver

@@ -71,13 +71,13 @@ fn search(by_tables: bool) {
     let _held_off = interruptions::hold_off();
     SEARCHER.store(thread::id(), Ordering::Relaxed);
     LOADS.store(modules::loads(), Ordering::Release);
-    let ours = Module::of(start as *const () as usize);
+    let ours = Module::containing(start as *const () as usize);
     for described in modules::all() {
         if searched.contains(&described.start.0) {
             continue;
         }
         searched.push(described.start.0);
-        let Some(module) = Module::of(described.start.0 as usize) else { continue };
+        let Some(module) = Module::containing(described.start.0 as usize) else { continue };
         if ours.as_ref().is_some_and(|ours| ours.base == module.base) {
             continue;
         }
