@@ -45,8 +45,9 @@ struct Side {
 
 using Told = std::function<void()>;
 
-// Shares memory; `write` tells that it was written, unless this does; then waits for everything.
-void write_first(Peer &reader, const std::function<void(Side &, const Told &)> &write) {
+// Shares memory; `write` tells that it was written, unless this does; then waits for everything. A writer that does not wait does not free
+// the memory either, because its command may still write there.
+void write_first(Peer &reader, const std::function<void(Side &, const Told &)> &write, bool waits = true) {
   Side writer;
   reader.send(message(writer.got));
   reader.await("ready");
@@ -55,11 +56,13 @@ void write_first(Peer &reader, const std::function<void(Side &, const Told &)> &
   write(writer, tell);
   if (!is_told) tell();
   reader.await("read");
-  for (ze_handle_t list : {writer.in_order, writer.out_of_order, writer.other}) writer.wait_for(list);
-  writer.listed.wait();
+  if (waits) {
+    for (ze_handle_t list : {writer.in_order, writer.out_of_order, writer.other}) writer.wait_for(list);
+    writer.listed.wait();
+  }
   reader.say("waited");
   reader.await("closed");
-  writer.ze.free(writer.memory);
+  if (waits) writer.ze.free(writer.memory);
 }
 
 // `prepare` is done before the memory is written.
@@ -273,19 +276,8 @@ WRITES(fence_of_before, {
   writer.listed.execute();
   writer.wait_for_fence(fence);
 });
-// It does not free the memory either: its command may still write there.
 ADD_MODE(
-    never_waited,
-    [](Peer &reader) {
-      Side writer;
-      reader.send(message(writer.got));
-      reader.await("ready");
-      writer.write(writer.in_order);
-      reader.say("written");
-      reader.await("read");
-      reader.say("waited");
-      reader.await("closed");
-    },
+    never_waited, [](Peer &reader) { write_first(reader, [](Side &writer, const Told &) { writer.write(writer.in_order); }, false); },
     [](Peer &writer) { read_second(writer, [](Side &) {}, read_at_once); });
 READS(enqueued_before, [](Side &reader) { reader.read(reader.in_order); }, [](Side &reader) { reader.wait_for(reader.in_order); });
 

@@ -56,10 +56,16 @@ pub(super) fn pass_known(
     }
     // What the runtime does with its queues is part of one of its own calls.
     let is_of_order = matches!(effect, Effect::Creates(Kind::Queue) | Effect::Exposes(_)) || commands::are_recorded();
-    if is_of_order && caller::owner(caller::address()) == Owner::Runtime {
+    if is_of_order && is_call_of_runtime() {
         return call::pass_on_inner(effect, call);
     }
     call::pass_on(effect, call)
+}
+
+/// Whether the runtime itself makes the current call, in one of its own.
+#[inline]
+pub(super) fn is_call_of_runtime() -> bool {
+    caller::owner(caller::address()) == Owner::Runtime
 }
 
 /// Whether a call of the program with these arguments is recorded, and why.

@@ -24,7 +24,6 @@ use urscope_schema::trace::records::LEVEL_ZERO_DRIVER;
 use super::{Interface, Lookup, driver, hooks};
 use crate::call::Origin;
 use crate::raw::args::row::{Call, Callee, Frame};
-use crate::raw::call_stacks::caller::{self, Owner};
 use crate::raw::originals::{self, original};
 use crate::raw::{late_functions, software_device, symbols::modules::Module, threads::mutex::Mutex};
 use crate::sharing::synchronization;
@@ -42,7 +41,7 @@ impl Interface for LevelZero {
             return LEVEL_ZERO.result(ResultCode::UNSUPPORTED_FEATURE);
         }
         // What the runtime does with its queues is part of one of its own calls. It does that with each kernel.
-        if function.effect().is_passed_on() && caller::owner(caller::address()) == Owner::Runtime {
+        if function.effect().is_passed_on() && driver::is_call_of_runtime() {
             // SAFETY: as below.
             return unsafe { frame.pass_on(function, original) };
         }
@@ -356,11 +355,10 @@ unsafe extern "C" fn extension_address(
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
     let function = name.to_str().ok().and_then(Function::from_name);
-    let is_of_program = || caller::owner(caller::address()) != Owner::Runtime;
     // It adds commands that are not seen, or waits where the state of an event is.
     let is_of_order =
         name.to_str().is_ok_and(|name| name.starts_with("zexCommandListAppend") || name.contains("DeviceAddress"));
-    if function.is_none() && is_of_order && is_of_program() {
+    if function.is_none() && is_of_order && !driver::is_call_of_runtime() {
         synchronization::expose();
     }
     if let Some(function) = function.filter(|function| function.slot().0 == Table::ZeExtension) {
