@@ -96,7 +96,7 @@ pub enum SyncKind {
     InOrder,
     /// The queue is new and may execute its commands in any order.
     OutOfOrder,
-    /// The queue is a new command list: what is added to it is enqueued each time when it is executed.
+    /// The queue is a new command list: what is added to it is enqueued each time it is executed.
     List,
     /// The queue executes the command list that is named in the place of an event.
     Executes,

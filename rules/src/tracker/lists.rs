@@ -1,4 +1,4 @@
-//! The command lists of a process: what was added to each. It is enqueued each time when a queue executes the list.
+//! The command lists of a process: what was added to each. It is enqueued each time a queue executes the list.
 
 use urscope_schema::call::Synchronization;
 use urscope_schema::operation::Command;

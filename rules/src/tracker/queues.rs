@@ -108,7 +108,7 @@ pub(super) struct Queues {
     any_not_followed: bool,
     /// Of each queue, the number up to which the host knows that what was enqueued has completed.
     known: Map<u64, u64>,
-    /// The same of all queues.
+    /// Of all queues, the number up to which the host knows that.
     known_of_all: u64,
 }
 

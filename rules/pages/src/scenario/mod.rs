@@ -35,7 +35,8 @@
 //! | `signals for e of q`, `awaits for e of q` | a queue signals an event, or waits for it |
 //! | `not-followed` | a kernel is enqueued in some queue, or in that one (`of q`) |
 //! | `in-order`, `out-of-order` | the queue (`of q`) is new, and its commands are executed so |
-//! | `list`, `executes for l of q`, `resets` | the queue (`of l`) is a new command list, a queue executes it, it is empty; an event (`for e`) is reset |
+//! | `list`, `executes for l of q` | the queue (`of l`) is a new command list, a queue executes it |
+//! | `resets` | a command list (`of l`) is empty, or an event (`for e`) is not signalled any more |
 //! | `shares` | the process begins to share memory: what its lists contain is not known |
 //! | `limit` | from now on not all commands of the process are recorded |
 //! | `fork child` | a process begins as a copy of this one |
