@@ -327,7 +327,7 @@ macro_rules! ze_functions {
                 17 zeGraphSetDestructionCallbackExt => commands::graph::set_destruction_callback;
                 17 zeGraphInstantiateExt => commands::graph::instantiate;
                 17 zeGraphIsEmptyExt => commands::graph::is_empty;
-                17 zeGraphDumpContentsExt => commands::graph::dump_contents;
+                17 zeGraphDumpContentsExt;
                 17 zeGraphDestroyExt => commands::graph::destroy;
             }
             zetGetMetricDecoderExpProcAddrTable {

@@ -1,7 +1,6 @@
 // Kernels on the software device, most of them `scale` of spirv.hpp. The first argument names what they do; "list" prints the names.
 #include "kernel_app.hpp"
 
-#include <fstream>
 #include <iterator>
 
 using namespace app;
@@ -292,12 +291,6 @@ void record_and_execute(Peer &producer) {
     gpu.queue.submit(scale(kernel, count, output, input, 2));
     gpu.queue.memcpy(memory, output, 2 * size, scaled);
     graph.end_recording(gpu.queue);
-    const std::string name = "native-graph-" + std::to_string(getpid()) + ".dot";
-    graph.print_graph(name);
-    std::ifstream file(name);
-    const std::string drawing{std::istreambuf_iterator<char>(file), {}};
-    std::remove(name.c_str());
-    print(drawing.find("kernel scale") != std::string::npos ? "by the device" : "not by the device");
     return graph.finalize();
   }();
   expect("consumer", gpu, memory, halves(0));

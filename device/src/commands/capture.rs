@@ -1,6 +1,6 @@
 //! What graphs record from immediate lists.
 //!
-//! Commands that are appended to a captured list become nodes of a graph and do not run. A list joins
+//! Commands that are appended to a captured list become those of a graph and do not run. A list joins
 //! the capture when it waits for an event that a recorded command signals (a fork). Before the capture
 //! ends, its parent list must wait for it (a join; ze_api.h, `zeCommandListBeginGraphCaptureExt`). One
 //! lock guards all captures; while there are none, an append reads a flag only. Must never record a
@@ -27,7 +27,7 @@ static IS_CAPTURING: AtomicBool = AtomicBool::new(false);
 pub(super) struct CaptureState {
     pub stage: Stage,
     /// The recorded commands, in the order of the appends.
-    pub nodes: Vec<Node>,
+    pub commands: Vec<Arc<Command>>,
     /// The lists that take part. The first one is where the capture began.
     branches: Vec<Branch>,
     /// The queue group of that list.
@@ -48,23 +48,12 @@ pub(super) enum Stage {
     Invalid,
 }
 
-/// A recorded command.
-pub(super) struct Node {
-    pub command: Arc<Command>,
-    /// The number of the list that it was appended to.
-    pub branch: usize,
-    /// The positions of recorded commands that come before it: the last one of the list, and those whose
-    /// events it waits for.
-    pub after: Vec<usize>,
-}
-
 /// A list that takes part in a capture.
 struct Branch {
     list: Weak<CommandList>,
     /// The number of the list that it was forked from.
     parent: Option<usize>,
-    /// The positions of its last command, and of the last one that counts as work.
-    last: Option<usize>,
+    /// The position of its last command that counts as work.
     last_work: Option<usize>,
     /// The position of the last signal of it that its parent has waited for.
     joined: Option<usize>,
@@ -82,7 +71,7 @@ struct Signalled {
 pub(super) fn begin(list: &Arc<CommandList>, graph: &Arc<Graph>) -> Outcome {
     let mut captures = CAPTURES.lock();
     let mut state = graph.state.lock();
-    let is_ready = matches!(state.stage, Stage::New | Stage::Complete) && state.nodes.is_empty();
+    let is_ready = matches!(state.stage, Stage::New | Stage::Complete) && state.commands.is_empty();
     if list.capture() != 0 || !list.can_be_captured() || !is_ready {
         return Err(ZeResult::INVALID_ARGUMENT);
     }
@@ -174,11 +163,6 @@ impl CaptureState {
         self.branches.first()?.list.upgrade()
     }
 
-    /// How many lists took part.
-    pub(super) fn branch_count(&self) -> usize {
-        self.branches.len()
-    }
-
     /// The number of a list. A list that is alive is not mistaken for one that was destroyed: the weak
     /// reference keeps its address.
     fn branch_of(&self, list: &Arc<CommandList>) -> Option<usize> {
@@ -199,30 +183,26 @@ impl CaptureState {
             self.branches.len() - 1
         });
         for command in commands {
-            let position = self.nodes.len();
+            let position = self.commands.len();
             let signals: Vec<_> = command.waits.iter().filter_map(|wait| self.signal_of(&wait.event)).collect();
             let signals: Vec<_> = signals.into_iter().map(|signal| (signal.branch, signal.position)).collect();
-            let mut after: Vec<_> = signals.iter().map(|(_, position)| *position).collect();
             for (other, signalled) in signals {
                 if let Some(child) = self.branches.get_mut(other).filter(|child| child.parent == Some(branch)) {
                     child.joined = child.joined.max(Some(signalled));
                 }
             }
             let command = self.with_fixed_waits(command);
-            if let Some(own) = self.branches.get_mut(branch) {
-                after.extend(own.last.replace(position));
-                if command.work.counts_as_work() {
-                    own.last_work = Some(position);
-                }
+            if command.work.counts_as_work()
+                && let Some(own) = self.branches.get_mut(branch)
+            {
+                own.last_work = Some(position);
             }
             if let Some(event) = &command.signals {
                 event.begin_capture(number);
                 let signalled = Signalled { event: Arc::clone(event), branch, position };
                 self.signals.insert(Arc::as_ptr(event) as usize, signalled);
             }
-            after.sort_unstable();
-            after.dedup();
-            self.nodes.push(Node { command, branch, after });
+            self.commands.push(command);
         }
     }
 
@@ -262,6 +242,6 @@ impl CaptureState {
 
 impl Branch {
     fn new(list: &Arc<CommandList>, parent: Option<usize>) -> Self {
-        Self { list: Arc::downgrade(list), parent, last: None, last_work: None, joined: None }
+        Self { list: Arc::downgrade(list), parent, last_work: None, joined: None }
     }
 }

@@ -6,25 +6,19 @@
 //! counter-based events that belong to the graph. Must never change a copy.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::{collections::BTreeMap, ffi::c_char, fs::OpenOptions, io::Write as _, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 
 use crate::commands::capture::{self, CaptureState, Stage};
 use crate::commands::stream::{Command, Wait};
-use crate::commands::{append::events, dot, list::CommandList};
+use crate::commands::{append::events, list::CommandList};
 use crate::discovery::context::Context;
 use crate::events::event::Event;
 use crate::ffi::handles::{Handle, object};
-use crate::ffi::layout::{Base, GraphDumpDesc};
+use crate::ffi::layout::Base;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Argument, HostFunction, In, Out, UserData};
-use crate::platform::descriptor;
-
-/// `ZE_RECORD_REPLAY_GRAPH_EXT_DUMP_MODE_DETAILED`.
-const DETAILED: u32 = 0;
-/// `ZE_RECORD_REPLAY_GRAPH_EXT_DUMP_MODE_SIMPLE`, the last mode of ze_api.h.
-const SIMPLE: u32 = 1;
 
 /// The number of the latest graph.
 static LATEST: AtomicU64 = AtomicU64::new(0);
@@ -181,7 +175,7 @@ pub extern "C" fn instantiate(
             Stage::Invalid => return Err(ZeResult::INVALID_GRAPH),
             Stage::New | Stage::Capturing => return Err(ZeResult::INVALID_ARGUMENT),
         }
-        let commands = with_own_events(state.nodes.iter().map(|node| &node.command));
+        let commands = with_own_events(state.commands.iter());
         let ordinal = state.ordinal;
         drop(state);
         let executed = Arc::new(Event::counter());
@@ -263,7 +257,7 @@ pub extern "C" fn is_empty(graph: Handle<Graph>) -> ZeResult {
     call(|| {
         let graph = graph.get()?;
         let state = graph.state.lock();
-        if state.stage == Stage::Invalid { Err(ZeResult::INVALID_GRAPH) } else { answer(state.nodes.is_empty()) }
+        if state.stage == Stage::Invalid { Err(ZeResult::INVALID_GRAPH) } else { answer(state.commands.is_empty()) }
     })
 }
 
@@ -271,28 +265,6 @@ pub extern "C" fn is_empty(graph: Handle<Graph>) -> ZeResult {
 /// with each graph of the process.
 pub extern "C" fn get_id(graph: Handle<Graph>, id: Out<u64>) -> ZeResult {
     call(|| id.write(graph.get()?.number))
-}
-
-/// `zeGraphDumpContentsExt` (ze_api.h). `INVALID_ENUMERATION` for an unknown mode, `UNKNOWN` if the
-/// file cannot be written.
-pub extern "C" fn dump_contents(graph: Handle<Graph>, path: In<c_char>, extensions: In<Base>) -> ZeResult {
-    call(|| {
-        let graph = graph.get()?;
-        let path = path.path()?;
-        let desc = extensions.find::<GraphDumpDesc>();
-        if desc.is_none() {
-            extensions.check_no_extension()?;
-        }
-        let mode = desc.map_or(Ok(DETAILED), |desc| desc.read().map(|desc| desc.mode))?;
-        if mode > SIMPLE {
-            return Err(ZeResult::INVALID_ENUMERATION);
-        }
-        let text = dot::drawing(graph.number, &graph.state.lock(), mode == DETAILED);
-        let made = descriptor::open(&path, OpenOptions::new().write(true).create(true).truncate(true));
-        made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-            ZeResult::UNKNOWN.because(|| format!("the graph was not written to {}: {error}", path.display()))
-        })
-    })
 }
 
 /// `zeExecutableGraphDestroyExt` (ze_api.h). What was appended still completes.

@@ -1,13 +1,12 @@
 //! Command lists, queues and fences, and the threads that execute commands.
 //!
-//! `capture` and `graph` have what is recorded from immediate lists, and `dot` draws it. `list`, `append`, `launch`,
+//! `capture` and `graph` have what is recorded from immediate lists. `list`, `append`, `launch`,
 //! `mutable`, `queue` and `fence` have the objects and their entry points; `recording` is what a regular list holds.
 //! `stream` executes commands in order on a thread, and `engine` is the order of several streams; `work` is what a
 //! command does, and `observer` tells tools of it. Must never execute a command on the thread that appends it.
 
 pub(crate) mod append;
 mod capture;
-mod dot;
 pub(crate) mod engine;
 pub(crate) mod fence;
 pub(crate) mod graph;

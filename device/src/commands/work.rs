@@ -5,7 +5,7 @@
 //! it is performed, except for a fill pattern, the arguments of kernels and the descriptions of regions, which the
 //! caller may change once the append call has returned.
 
-use std::{fmt, ops::Range, ptr, slice, sync::Arc};
+use std::{ops::Range, ptr, slice, sync::Arc};
 
 use crate::commands::observer::{self, Access};
 use crate::events::event::{self, Event};
@@ -212,42 +212,6 @@ impl Work {
         self.clone()
     }
 
-    /// A short description for people; `None` for no work. With `details` it has addresses, sizes and
-    /// arguments, one a line.
-    pub(super) fn description(&self, details: bool) -> Option<String> {
-        let (name, lines) = match &self.action {
-            Action::Nothing => return None,
-            Action::Copy { to, from, length } => {
-                ("copy", vec![format!("{length} bytes"), format!("to {to}"), format!("from {from}")])
-            }
-            Action::Fill { to, pattern, length } => {
-                ("fill", vec![format!("{length} bytes"), format!("to {to}"), format!("pattern {pattern:02x?}")])
-            }
-            Action::CopyRegion { to, from, extent } => {
-                let [to, from] = [&to.first, &from.first];
-                ("copy of a region", vec![format!("{extent:?}"), format!("to {to}"), format!("from {from}")])
-            }
-            Action::Timestamp { to } => ("timestamp", vec![format!("to {to}")]),
-            Action::EventTimestamps { to, events } => {
-                ("timestamps of events", vec![format!("{} events", events.len()), format!("to {to}")])
-            }
-            Action::Launch { launch, groups: Extent { x, y, z } } => {
-                let groups = [format!("groups {:?}", [x, y, z])];
-                let lines = groups.into_iter().chain(launch.description()).collect();
-                return Some(described(&format!("kernel {}", launch.kernel.name), details, lines));
-            }
-            Action::LaunchIndirect { launches, groups, .. } => {
-                let names: Vec<_> = launches.iter().map(|launch| &*launch.kernel.name).collect();
-                let lines = [format!("groups at {groups}")];
-                let lines = lines.into_iter().chain(launches.iter().flat_map(Launch::description)).collect();
-                return Some(described(&format!("kernel {}", names.join(", ")), details, lines));
-            }
-            Action::Reset(_) => ("reset of an event", Vec::new()),
-            Action::Call { .. } => ("host function", Vec::new()),
-        };
-        Some(described(name, details, lines))
-    }
-
     pub(super) fn resets(&self) -> Option<&Event> {
         if let Action::Reset(event) = &self.action { Some(event) } else { None }
     }
@@ -413,17 +377,6 @@ impl Work {
                 with(Access { call, begin: 0, end: 0, memory, offset, length, pitch: length, rows: 1, access });
             }
         }
-    }
-}
-
-fn described(name: &str, details: bool, lines: Vec<String>) -> String {
-    let lines = lines.into_iter().filter(|_| details);
-    std::iter::once(name.to_owned()).chain(lines).collect::<Vec<_>>().join("\n")
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{:#x}", self.address)
     }
 }
 

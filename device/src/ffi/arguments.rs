@@ -6,8 +6,8 @@
 //! and the methods here rely on it once they have checked for NULL. Must never offer a safe way to make one from a
 //! number, never write more than the caller's structure holds, and never change `stype` or `pNext`.
 
-use std::ffi::{CStr, OsStr, c_char, c_void};
-use std::{os::unix::ffi::OsStrExt, path::PathBuf, ptr, sync::Arc};
+use std::ffi::{CStr, c_char, c_void};
+use std::{ptr, sync::Arc};
 
 use super::handles::{Handle, Object, short_name};
 use super::layout::{Base, Extensible, Extension};
@@ -257,13 +257,6 @@ impl In<c_char> {
         self.check()?;
         // SAFETY: the header of the entry point promises a C string for a non-NULL name.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
-    }
-
-    /// A path, or `INVALID_NULL_POINTER`.
-    pub(crate) fn path(self) -> Outcome<PathBuf> {
-        self.check()?;
-        // SAFETY: as for the text.
-        Ok(OsStr::from_bytes(unsafe { CStr::from_ptr(self.0) }.to_bytes()).into())
     }
 }
 

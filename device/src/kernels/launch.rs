@@ -146,18 +146,6 @@ impl Launch {
         self.settings.arguments.iter().filter_map(Argument::pointer).filter(|address| *address != 0)
     }
 
-    /// Group size and arguments for people, one a line.
-    pub(crate) fn description(&self) -> impl Iterator<Item = String> {
-        let Settings { arguments, group, .. } = &self.settings;
-        let arguments = arguments.iter().enumerate().map(|(index, argument)| match argument {
-            Argument::Unset => format!("argument {index}: not set"),
-            Argument::Value(bytes) => format!("argument {index}: value {bytes:02x?}"),
-            Argument::Pointer(address) => format!("argument {index}: pointer {address:#x}"),
-            Argument::Local(size) => format!("argument {index}: {size} bytes of local memory"),
-        });
-        std::iter::once(format!("group size {group:?}")).chain(arguments)
-    }
-
     /// Runs this many groups, and returns when they have ended.
     pub(crate) fn run(&self, groups: [u32; 3]) {
         let Settings { arguments, group, offset, .. } = &self.settings;

@@ -206,7 +206,6 @@ functions! {
     zeGraphInstantiateExt(graph: Handle, extensions: *const c_void, executable: *mut Handle);
     zeGraphGetPrimaryCommandListExt(graph: Handle, list: *mut Handle);
     zeGraphSetDestructionCallbackExt(graph: Handle, function: Option<HostFunction>, data: *mut c_void, extensions: *const c_void);
-    zeGraphDumpContentsExt(graph: Handle, path: *const c_char, extensions: *const c_void);
     zeGraphGetIdExt(graph: Handle, id: *mut u64);
     zeExecutableGraphDestroyExt(executable: Handle);
     zeExecutableGraphGetSourceGraphExt(executable: Handle, graph: *mut Handle);

@@ -120,7 +120,7 @@ fn a_graph_that_is_recorded_natively_works_on_shared_memory() {
     for backend in ["adapter", "level_zero"] {
         let run = TestRun::new("kernels native_graph", Release::R2026_2, Adapter::V2).with_engine();
         let outcome = run.env("URSCOPE_BACKEND", backend).run();
-        let consumer = "both are recorded\nby the device\nconsumer sees the results\nconsumer sees the results\n";
+        let consumer = "both are recorded\nconsumer sees the results\nconsumer sees the results\n";
         let expected = format!("{consumer}producer sees the results\n");
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, expected.as_str()), "{}", outcome.stderr);
         let report = outcome.report();

@@ -251,8 +251,6 @@ structures! {
         /// In x, y and z.
         offset: [u32; 3],
     }
-    /// `ze_record_replay_graph_ext_dump_desc_t`.
-    GraphDumpDesc = 0x2_0048, 24 bytes { mode: u32 }
 
     // The module and kernel calls.
     /// `ze_module_desc_t`.
