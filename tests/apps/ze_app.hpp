@@ -6,6 +6,7 @@
 #include "peer.hpp"
 
 #include <cstring>
+#include <optional>
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -212,10 +213,10 @@ public:
   ze_handle_t driver = nullptr, device = nullptr, context;
 };
 
-// A queue and a list that it executes.
+// A queue and a list that it executes. A queue of mode 1 is synchronous, one of mode 2 is not.
 struct ListInQueue {
-  explicit ListInQueue(const Ze &ze) : ze(ze) {
-    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 2, 0};
+  explicit ListInQueue(const Ze &ze, uint32_t mode = 2) : ze(ze) {
+    const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, mode, 0};
     const ze_command_list_desc_t list_desc = {0xf, nullptr, 0, 0};
     Ze::check(ze.zeCommandQueueCreate(ze.context, ze.device, &desc, &queue), "zeCommandQueueCreate");
     Ze::check(ze.zeCommandListCreate(ze.context, ze.device, &list_desc, &list), "zeCommandListCreate");
@@ -236,33 +237,19 @@ enum class By { copy, rows, closed_list };
 
 // A copy that has completed when the call returns: on a synchronous list, or in a list on a synchronous queue.
 inline void copy_at_once(const Ze &ze, void *to, const void *from, size_t size, bool in_queue) {
-  const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 1, 0};
-  const ze_command_list_desc_t list_desc = {0xf, nullptr, 0, 0};
-  ze_handle_t list = nullptr, queue = nullptr;
-  if (in_queue) {
-    Ze::check(ze.zeCommandQueueCreate(ze.context, ze.device, &desc, &queue), "zeCommandQueueCreate");
-    Ze::check(ze.zeCommandListCreate(ze.context, ze.device, &list_desc, &list), "zeCommandListCreate");
-  } else {
-    list = ze.immediate_list(desc.mode);
-  }
+  std::optional<ListInQueue> queued;
+  if (in_queue) queued.emplace(ze, 1);
+  const ze_handle_t list = queued ? queued->list : ze.immediate_list(1);
   Ze::check(ze.zeCommandListAppendMemoryCopy(list, to, from, size, nullptr, 0, nullptr), "zeCommandListAppendMemoryCopy");
-  if (!in_queue) return;
-  Ze::check(ze.zeCommandListClose(list), "zeCommandListClose");
-  Ze::check(ze.zeCommandQueueExecuteCommandLists(queue, 1, &list, nullptr), "zeCommandQueueExecuteCommandLists");
+  if (queued) queued->close(), queued->execute();
 }
 
 // A copy that does not begin before the host lets it.
 class HeldCopy {
 public:
   HeldCopy(const Ze &ze, void *to, const void *from, size_t size, By by = By::copy) : ze(ze) {
-    if (by == By::closed_list) {
-      const ze_command_queue_desc_t desc = {0xe, nullptr, 0, 0, 0, 2, 0};
-      Ze::check(ze.zeCommandQueueCreate(ze.context, ze.device, &desc, &queue), "zeCommandQueueCreate");
-      const ze_command_list_desc_t list_desc = {0xf, nullptr, 0, 0};
-      Ze::check(ze.zeCommandListCreate(ze.context, ze.device, &list_desc, &list), "zeCommandListCreate");
-    } else {
-      list = ze.immediate_list();
-    }
+    if (by == By::closed_list) queued.emplace(ze);
+    list = queued ? queued->list : ze.immediate_list();
     if (by == By::rows) {
       const uint32_t row = 256;
       const ze_copy_region_t region = {0, 0, 0, row, static_cast<uint32_t>(size / row), 1};
@@ -271,13 +258,13 @@ public:
     } else {
       Ze::check(ze.zeCommandListAppendMemoryCopy(list, to, from, size, done, 1, &gate), "zeCommandListAppendMemoryCopy");
     }
-    if (by != By::closed_list) return;
-    Ze::check(ze.zeCommandListClose(list), "zeCommandListClose");
+    if (!queued) return;
+    queued->close();
     let_go();
-    execute();
-    Ze::check(ze.zeCommandQueueSynchronize(queue, UINT64_MAX), "zeCommandQueueSynchronize");
+    queued->execute();
+    queued->wait();
     for (ze_handle_t event : {gate, done}) Ze::check(ze.zeEventHostReset(event), "zeEventHostReset");
-    execute();
+    queued->execute();
   }
   void let_go() const { Ze::check(ze.zeEventHostSignal(gate), "zeEventHostSignal"); }
   void wait() const { Ze::check(ze.zeEventHostSynchronize(done, UINT64_MAX), "zeEventHostSynchronize"); }
@@ -290,18 +277,17 @@ public:
   }
   ~HeldCopy() {
     ze.zeCommandListDestroy(list);
-    if (queue) ze.zeCommandQueueDestroy(queue);
+    if (queued) ze.zeCommandQueueDestroy(queued->queue);
     for (ze_handle_t event : {gate, done}) ze.zeEventDestroy(event);
     for (ze_handle_t pool : {gates, dones}) ze.zeEventPoolDestroy(pool);
   }
 
 private:
-  void execute() { Ze::check(ze.zeCommandQueueExecuteCommandLists(queue, 1, &list, nullptr), "an execution"); }
-
   const Ze &ze;
   ze_handle_t gates = ze.pool(1), dones = ze.pool(1);
   ze_handle_t gate = ze.event(gates), done = ze.event(dones);
-  ze_handle_t list = nullptr, queue = nullptr;
+  std::optional<ListInQueue> queued;
+  ze_handle_t list = nullptr;
 };
 
 // The functions of Intel's driver for memory of several tiles (zex_memory.h), which MPICH prefers. A driver has them by name only.

@@ -319,6 +319,22 @@ roles! {
     };
 }
 
+/// A structure of three 32-bit sizes, which C passes by value: a `ze_group_count_t`, `ze_group_size_t` or `dim3`. It is
+/// not recorded.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnseenSizes {
+    sizes: [u32; 3],
+}
+
+impl Role for UnseenSizes {
+    const IS_SEEN: bool = false;
+
+    fn of_word(word: u64) -> Self {
+        Self { sizes: [word as u32, (word >> 32) as u32, 1] }
+    }
+}
+
 /// A `ze_ipc_event_counter_based_handle_t`, `CUipcMemHandle` or `CUipcEventHandle`, which C passes by value. Its bytes
 /// identify it.
 #[repr(C)]

@@ -13,18 +13,3 @@ roles! {
         const IS_SEEN: bool = false;
     };
 }
-
-/// A `dim3`, which C passes by value.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dim3 {
-    sizes: [u32; 3],
-}
-
-impl Role for Dim3 {
-    const IS_SEEN: bool = false;
-
-    fn of_word(word: u64) -> Self {
-        Self { sizes: [word as u32, (word >> 32) as u32, 1] }
-    }
-}

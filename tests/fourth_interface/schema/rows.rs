@@ -43,7 +43,7 @@ macro_rules! hip_functions {
             /// Makes a stream copy memory.
             fn hipMemcpyAsync(pointer: Accessed, source: CopiedFrom, size: Length, kind: CopyKind, stream: Stream) in Hip[15] Enqueues Usm;
             /// Makes a stream launch a kernel, the sizes of whose arguments nothing tells.
-            fn hipLaunchKernel(function: Unseen, blocks: Dim3, threads: Dim3, arguments: Unseen, shared: Unseen, stream: Stream) in Hip[16] Launches Usm;
+            fn hipLaunchKernel(function: Unseen, blocks: UnseenSizes, threads: UnseenSizes, arguments: Unseen, shared: Unseen, stream: Stream) in Hip[16] Launches Usm;
             /// Ends all that belongs to the current device.
             fn hipDeviceReset() in Hip[17] Resets Context;
         }

@@ -57,21 +57,6 @@ roles! {
     };
 }
 
-/// A `ze_group_count_t` or `ze_group_size_t`, which C passes by value.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Groups {
-    sizes: [u32; 3],
-}
-
-impl Role for Groups {
-    const IS_SEEN: bool = false;
-
-    fn of_word(word: u64) -> Self {
-        Self { sizes: [word as u32, (word >> 32) as u32, 1] }
-    }
-}
-
 /// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a
 /// descriptor. Intel's driver also writes the process that exported it, and the descriptor as the get returned it,
 /// which shows whether a program has stored another one (`IpcOpaqueMemoryData` in its `context.h`). An older driver

@@ -133,7 +133,7 @@ macro_rules! ze_functions {
             /// Appends a kernel, as a chain of parameters says.
             fn zeCommandListAppendLaunchKernelWithParameters(list: Queue, kernel: Unseen, groups: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[36] Orders Queue;
             /// Appends a kernel with its arguments.
-            fn zeCommandListAppendLaunchKernelWithArguments(list: Queue, kernel: Unseen, groups: Groups, group_size: Groups, arguments: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[37] Orders Queue;
+            fn zeCommandListAppendLaunchKernelWithArguments(list: Queue, kernel: Unseen, groups: UnseenSizes, group_size: UnseenSizes, arguments: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[37] Orders Queue;
             /// Appends a function of the host.
             fn zeCommandListAppendHostFunction(list: Queue, function: Unseen, data: Unseen, parameters: Unseen, signal: SignalEvent, count: AwaitedCount, events: AwaitedEvents) in ZeCommandList[51] Orders Queue;
             /// Appends a write of the time of the device.
