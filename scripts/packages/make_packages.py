@@ -1,4 +1,5 @@
-"""Makes the wheel, the tarball and the Debian package from the files that scripts/packages/build has built, byte for byte the same each time.
+"""Makes the wheel, the tarball and the Debian package from the files that scripts/packages/build has built, byte for byte the same each
+time. It needs dpkg-deb.
 
     python3 scripts/packages/make_packages.py FOLDER
 
@@ -11,16 +12,16 @@ import base64
 import gzip
 import hashlib
 import io
-import lzma
 import os
 import shutil
+import subprocess
 import sys
 import tarfile
 import time
 import zipfile
 from pathlib import Path
 
-from stage_tree import COMMAND, LIBRARIES, SUMMARY, licences, metadata, python_package, stage, version
+from stage_tree import COMMAND, LIBRARIES, SUMMARY, licences, metadata, python_package, stage, version, write
 
 TAG = "py3-none-manylinux_2_28_x86_64"
 #: 1980-01-01, the earliest time of a zip file.
@@ -53,40 +54,21 @@ def wheel(folder, number):
     return path
 
 
-def entries_of(tree, top):
-    """The folders, files and links of a tree in a fixed order: triples of name, mode, and content, which a folder has not; that of a link is
-    its target, as text."""
-    yield top, 0o755, None
-    for path in sorted(tree.rglob("*")):
-        name = f"{top}/{path.relative_to(tree)}"
-        if path.is_symlink():
-            yield name, 0o777, os.readlink(path)
-            continue
-        yield name, path.stat().st_mode & 0o777, None if path.is_dir() else path.read_bytes()
-
-
-def tar(entries):
-    """An archive whose files belong to root. The content of an entry may also be the target of a link, as text."""
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for name, mode, content in entries:
-            entry = tarfile.TarInfo(name)
-            entry.mode, entry.mtime, entry.uname, entry.gname = mode, TIME, "root", "root"
-            if content is None:
-                entry.type = tarfile.DIRTYPE
-            elif isinstance(content, str):
-                entry.type, entry.linkname = tarfile.SYMTYPE, content
-            else:
-                entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content) if isinstance(content, bytes) else None)
-    return made.getvalue()
-
-
 def tarball(folder, number):
-    """The tree, which works wherever it lies."""
-    top = f"urscope-{number}-x86_64-linux"
+    """The tree, which works wherever it lies. Its files belong to root."""
+    top = Path(f"urscope-{number}-x86_64-linux")
+    tree = folder / "tree"
+    made = io.BytesIO()
+
+    def fixed(entry):
+        entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = TIME, 0, 0, "root", "root"
+        return entry
+
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for path in (tree, *sorted(tree.rglob("*"))):
+            archive.add(path, str(top / path.relative_to(tree)), recursive=False, filter=fixed)
     path = folder / f"{top}.tar.gz"
-    path.write_bytes(gzip.compress(tar(entries_of(folder / "tree", top)), 9, mtime=0))
+    path.write_bytes(gzip.compress(made.getvalue(), 9, mtime=0))
     return path
 
 
@@ -107,33 +89,31 @@ rm -rf "$DPKG_ROOT/usr/lib/urscope/python/urscope/__pycache__"
 """
 
 
-def debian_entries(folder, number):
+def debian_tree(folder, number):
     """The tree below /usr, as Debian has it: manuals compressed, Python's package where python3 finds it, and no modulefiles, because
     the command is in PATH anyway."""
-    entries = {"./usr": (0o755, None)}
-    for name, mode, content in entries_of(folder / "tree", "./usr"):
-        if name.startswith("./usr/share/modulefiles"):
-            continue
-        if name.startswith("./usr/share/man/") and content is not None:
-            name, content = f"{name}.gz", gzip.compress(content, 9, mtime=0)
-        # Debian's zsh looks in another folder for what packages bring.
-        name = name.replace("/zsh/site-functions", "/zsh/vendor-completions")
-        entries[name] = (mode, content)
-    entries["./usr/share/doc/urscope/copyright"] = (0o644, COPYRIGHT.encode())
+    root = folder / "debian"
+    usr = root / "usr"
+    shutil.copytree(folder / "tree", usr, symlinks=True)
+    shutil.rmtree(usr / "share/modulefiles")
+    for manual in (usr / "share/man").glob("man*/*"):
+        write(manual.with_name(f"{manual.name}.gz"), gzip.compress(manual.read_bytes(), 9, mtime=0))
+        manual.unlink()
+    # Debian's zsh looks in another folder for what packages bring.
+    (usr / "share/zsh/site-functions").rename(usr / "share/zsh/vendor-completions")
+    write(usr / "share/doc/urscope/copyright", COPYRIGHT.encode())
     for link in ("urscope", f"urscope-{number}.dist-info"):
-        entries[f"./usr/lib/python3/dist-packages/{link}"] = (0o777, f"../../urscope/python/{link}")
-    for folder_name in ("./usr/lib/python3", "./usr/lib/python3/dist-packages"):
-        entries[folder_name] = (0o755, None)
-    yield ".", 0o755, None
-    for name in sorted(entries):
-        yield name, *entries[name]
+        place = usr / "lib/python3/dist-packages" / link
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(f"../../urscope/python/{link}")
+    return root
 
 
-def debian_control(number, entries):
-    """The files that describe the package to dpkg: triples, as in `entries_of`."""
-    contents = [(name, content) for name, _, content in entries if isinstance(content, bytes)]
-    size = sum(-(-len(content) // 1024) for _, content in contents) + sum(content is None for _, _, content in entries)
-    control = f"""\
+def debian_control(root, number):
+    """The text that describes the package to dpkg."""
+    paths = [path for path in root.rglob("*") if not path.is_symlink()]
+    size = sum(1 if path.is_dir() else -(-path.stat().st_size // 1024) for path in paths)
+    return f"""\
 Package: urscope
 Version: {number}
 Architecture: amd64
@@ -149,27 +129,25 @@ Description: {SUMMARY}
  processes together. Programs are not rebuilt. Without a GPU they run on a
  software device, but for programs of the CUDA runtime.
 """
-    sums = "".join(f"{hashlib.md5(content).hexdigest()}  {name[2:]}\n" for name, content in contents)
-    yield ".", 0o755, None
-    yield "./control", 0o644, control.encode()
-    yield "./md5sums", 0o644, sums.encode()
-    yield "./prerm", 0o755, BEFORE_REMOVAL.encode()
 
 
 def debian_package(folder, number):
-    """An archive of ar(1) with two of tar(1), as deb(5) describes it."""
-    entries = list(debian_entries(folder, number))
-    members = [
-        ("debian-binary", b"2.0\n"),
-        ("control.tar.xz", lzma.compress(tar(debian_control(number, entries)), preset=9)),
-        ("data.tar.xz", lzma.compress(tar(entries), preset=9)),
-    ]
-    made = b"!<arch>\n"
-    for name, content in members:
-        made += f"{name:<16}{TIME:<12}{0:<6}{0:<6}{0o100644:<8o}{len(content):<10}`\n".encode()
-        made += content + b"\n" * (len(content) % 2)
+    """Made by dpkg-deb(1). Several threads would write other bytes than one."""
+    root = debian_tree(folder, number)
+    files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    sums = "".join(f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(root)}\n" for path in files)
+    control = {"control": debian_control(root, number), "md5sums": sums, "prerm": BEFORE_REMOVAL}
+    for name, text in control.items():
+        write(root / "DEBIAN" / name, text.encode())
+    for path in root.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or path.name in (COMMAND, "prerm") else 0o644)
+    root.chmod(0o755)
     path = folder / f"urscope_{number}_amd64.deb"
-    path.write_bytes(made)
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(TIME), "DPKG_DEB_THREADS_MAX": "1"}
+    command = ["dpkg-deb", "--root-owner-group", "-Zxz", "-z9", "--build", root, path]
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    shutil.rmtree(root)
     return path
 
 
