@@ -85,7 +85,8 @@ pub enum SyncKind {
     Completed,
     /// Likewise, but the host may know it, or can find out without a further call that is hooked.
     MayBeCompleted,
-    /// The queue signals the event when all that was enqueued in it before has completed.
+    /// The queue signals the event when all that was enqueued in it before has completed; of a queue out of order, in a
+    /// call that enqueues a command, when that has. Without an event, it is a barrier.
     Signals,
     /// What is enqueued in the queue from now on waits for the event.
     WaitsFor,

@@ -66,6 +66,20 @@ WRITES(right_dependent, {
   const sycl::event written = writer.write(writer.out_of_order);
   writer.other.memset(writer.own, 1, 64, written).wait();
 });
+WRITES(right_dependent_in_queue, {
+  const sycl::event written = writer.write(writer.out_of_order);
+  writer.out_of_order.memset(writer.own, 1, 64, written).wait();
+});
+WRITES(right_chain, {
+  sycl::event last = writer.write(writer.out_of_order);
+  for (int link = 0; link < 100; ++link) last = writer.out_of_order.memset(writer.own, 1, 64, last);
+  last.wait();
+});
+WRITES(right_behind_barrier, {
+  writer.write(writer.out_of_order);
+  writer.out_of_order.ext_oneapi_submit_barrier();
+  writer.out_of_order.memset(writer.own, 1, 64).wait();
+});
 WRITES(right_barrier, {
   writer.write(writer.out_of_order);
   writer.out_of_order.ext_oneapi_submit_barrier().wait();
@@ -103,6 +117,10 @@ WRITES(other_event, {
   const sycl::event before = writer.out_of_order.memset(writer.own, 1, 64);
   writer.write(writer.out_of_order);
   sycl::event(before).wait();
+});
+WRITES(event_behind, {
+  writer.write(writer.out_of_order);
+  writer.out_of_order.memset(writer.own, 1, 64).wait();
 });
 WRITES(barrier_before, {
   sycl::event barrier = writer.out_of_order.ext_oneapi_submit_barrier();

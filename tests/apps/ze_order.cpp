@@ -103,6 +103,12 @@ WRITES(right_barrier, {
   Ze::check(writer.ze.zeCommandListAppendBarrier(writer.out_of_order, writer.event, 0, nullptr), "zeCommandListAppendBarrier");
   writer.wait_for_event(writer.event);
 });
+WRITES(right_barrier_without_event, {
+  writer.write(writer.out_of_order);
+  Ze::check(writer.ze.zeCommandListAppendBarrier(writer.out_of_order, nullptr, 0, nullptr), "zeCommandListAppendBarrier");
+  writer.copy(writer.out_of_order, writer.own, writer.own + 64, 64, writer.event);
+  writer.wait_for_event(writer.event);
+});
 WRITES(right_event_elsewhere, {
   writer.write(writer.out_of_order, writer.event);
   writer.copy(writer.other, writer.own, writer.own + 64, 64, nullptr, writer.event);
@@ -247,6 +253,11 @@ WRITES(told_first, {
   tell();
 });
 WRITES(other_list, { writer.write(writer.in_order), writer.wait_for(writer.other); });
+WRITES(event_behind, {
+  writer.write(writer.out_of_order);
+  writer.copy(writer.out_of_order, writer.own, writer.own + 64, 64, writer.event);
+  writer.wait_for_event(writer.event);
+});
 WRITES(other_event, {
   writer.copy(writer.other, writer.own, writer.own + 64, 64, writer.second_event);
   writer.write(writer.out_of_order, writer.event);

@@ -15,6 +15,9 @@ const DEFAULT: u64 = 0;
 /// The most queues, or events, of a process that are remembered.
 const LIMIT: usize = 4096;
 
+/// The most commands that a front names apart.
+const COMMANDS: usize = 32;
+
 /// How far queues have come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Front {
@@ -22,12 +25,24 @@ pub(super) struct Front {
     all: u64,
     /// The number of the last command of each queue.
     queues: SmallVec<[(u64, u64); 4]>,
+    /// Commands of queues out of order, without those that were enqueued there before.
+    commands: SmallVec<[Enqueued; 1]>,
+}
+
+/// What a call has enqueued.
+#[derive(Clone, Copy, Debug)]
+struct Enqueued {
+    queue: u64,
+    first: u64,
+    last: u64,
 }
 
 impl Front {
     /// Whether a command is among these, or in front of them.
     pub(super) fn covers(&self, at: Position) -> bool {
-        at.number <= self.all || self.queues.iter().any(|(queue, last)| *queue == at.queue && at.number <= *last)
+        at.number <= self.all
+            || self.queues.iter().any(|(queue, last)| *queue == at.queue && at.number <= *last)
+            || self.commands.iter().any(|it| (it.first..=it.last).contains(&at.number))
     }
 
     fn add(&mut self, queue: u64, number: u64) {
@@ -37,9 +52,22 @@ impl Front {
         }
     }
 
+    /// Adds a command apart. If there are too many, the first one stands for all that was enqueued before it.
+    fn add_command(&mut self, it: Enqueued) {
+        if self.covers(Position { queue: it.queue, number: it.last }) {
+            return;
+        }
+        if self.commands.len() >= COMMANDS {
+            let Enqueued { queue, last, .. } = self.commands.remove(0);
+            self.add(queue, last);
+        }
+        self.commands.push(it);
+    }
+
     pub(super) fn join(&mut self, other: &Self) {
         self.all = self.all.max(other.all);
         other.queues.iter().for_each(|(queue, number)| self.add(*queue, *number));
+        other.commands.iter().for_each(|it| self.add_command(*it));
     }
 }
 
@@ -106,10 +134,10 @@ pub(super) struct Queues {
     forgotten: u64,
     /// Something that is not followed may be in any queue.
     any_not_followed: bool,
-    /// Of each queue, the number up to which the host knows that what was enqueued has completed.
-    known: Map<u64, u64>,
-    /// Of all queues, the number up to which the host knows that.
-    known_of_all: u64,
+    /// What the host knows to have completed.
+    known: Front,
+    /// What the current call of each thread has enqueued in a queue out of order.
+    in_calls: SmallVec<[(u32, Enqueued); 1]>,
 }
 
 impl Queues {
@@ -135,6 +163,18 @@ impl Queues {
         let of = self.by_handle.entry(queue).or_default();
         (of.last, of.last_by) = (number, tid);
         Position { queue, number }
+    }
+
+    /// The current call of a thread has enqueued a command, and what was enqueued since then.
+    pub(super) fn note_call(&mut self, first: Position, tid: u32) {
+        if let Some(of) = self.by_handle.get(&first.queue).filter(|of| of.is_out_of_order) {
+            self.in_calls.push((tid, Enqueued { queue: first.queue, first: first.number, last: of.last }));
+        }
+    }
+
+    /// The current call of a thread has returned.
+    pub(super) fn call_returned(&mut self, tid: u32) {
+        self.in_calls.retain(|(its, _)| *its != tid);
     }
 
     /// Something that is not followed is enqueued: in this queue, or perhaps in any.
@@ -180,16 +220,12 @@ impl Queues {
 
     /// The host knows that all these have completed.
     pub(super) fn note_known(&mut self, front: &Front) {
-        self.known_of_all = self.known_of_all.max(front.all);
-        for (queue, number) in &front.queues {
-            let known = self.known.entry(*queue).or_default();
-            *known = *number.max(known);
-        }
+        self.known.join(front);
     }
 
     /// Whether the host knows that a command has completed.
     pub(super) fn is_known(&self, at: Position) -> bool {
-        at.number <= self.known_of_all || self.known.get(&at.queue).is_some_and(|known| at.number <= *known)
+        self.known.covers(at)
     }
 
     /// Whether a host that waits for a queue, an event or all may wait for more than is in front of it: something that
@@ -219,7 +255,7 @@ impl Queues {
             }
             (SyncKind::InOrder | SyncKind::OutOfOrder, None, _)
             | (SyncKind::List | SyncKind::Executes | SyncKind::Shares | SyncKind::Resets | SyncKind::Limit, ..) => None,
-            (SyncKind::Signals, Some(queue), Some(event)) => {
+            (SyncKind::Signals, Some(queue), event) => {
                 self.signal(queue, event, by.tid);
                 None
             }
@@ -259,25 +295,50 @@ impl Queues {
         }
     }
 
-    /// A queue signals an event behind what was enqueued in it last.
-    fn signal(&mut self, queue: u64, event: u64, tid: u32) {
+    /// A queue signals an event behind what was enqueued in it last: behind a command if it is signalled in its call,
+    /// and behind a barrier otherwise.
+    fn signal(&mut self, queue: u64, event: Option<u64>, tid: u32) {
         if self.events.len() >= LIMIT {
             self.events.clear();
         }
         self.by_handle.entry(queue).or_default();
         self.wait_for_default(queue);
-        let of = self.by_handle.entry(queue).or_default();
-        let number = of.last;
-        let is_certain = of.last_by == tid;
-        let front = self.front_of(queue);
-        self.events.insert(event, Event { queue, number, is_certain, front });
+        let in_call = self.in_calls.iter().find(|(its, enqueued)| *its == tid && enqueued.queue == queue);
+        let signalled = match in_call {
+            Some((_, enqueued)) => {
+                let mut front = self.in_front_of(queue);
+                front.commands.retain(|it| !self.known.covers(Position { queue: it.queue, number: it.last }));
+                front.add_command(*enqueued);
+                Event { queue, number: enqueued.last, is_certain: true, front }
+            }
+            None => {
+                let of = self.by_handle.entry(queue).or_default();
+                let is_certain = of.last_by == tid;
+                let number = of.last;
+                if of.is_out_of_order {
+                    of.front.add(queue, number);
+                }
+                Event { queue, number, is_certain, front: self.front_of(queue) }
+            }
+        };
+        if let Some(event) = event {
+            self.events.insert(event, signalled);
+        }
+    }
+
+    /// What is in front of what is enqueued in a queue next, but for the order of the queue itself.
+    fn in_front_of(&self, queue: u64) -> Front {
+        let mut front = Front { all: self.forgotten, ..Front::default() };
+        if let Some(of) = self.by_handle.get(&queue) {
+            front.join(&of.front);
+        }
+        front
     }
 
     /// All that was enqueued in a queue, with what is in front of it.
     pub(super) fn front_of(&self, queue: u64) -> Front {
-        let mut front = Front { all: self.forgotten, ..Front::default() };
+        let mut front = self.in_front_of(queue);
         if let Some(of) = self.by_handle.get(&queue) {
-            front.join(&of.front);
             front.add(queue, of.last);
         }
         front

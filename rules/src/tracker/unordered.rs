@@ -51,6 +51,7 @@ impl Tracker {
         if command.is_kernel || is_unknown {
             state.queues.not_followed(command.queue, at.tid);
         }
+        state.queues.note_call(position, at.tid);
         // The host may look at it. What is longer is no flag: the order of its bytes is not promised.
         let may_tell = at.promises(Promise::HostCopiesWait) || command.size.is_none_or(|size| size <= FLAG);
         if is_for_host && may_tell {
@@ -87,6 +88,13 @@ impl Tracker {
             state.unknown.pop_front();
         }
         state.unknown.push_back(unknown);
+    }
+
+    /// The call that has enqueued a command has returned.
+    pub(super) fn command_returned(&mut self, place: Place) {
+        if let Some(state) = self.state_mut(place.process) {
+            state.queues.call_returned(place.tid);
+        }
     }
 
     /// A command was refused.
@@ -176,6 +184,8 @@ impl Tracker {
             match added {
                 Added::Command(place, command) => {
                     self.command_begins(Place { time, ..place }, &Command { queue, ..command });
+                    // Which of its events is signalled by it is not known.
+                    self.command_returned(place);
                 }
                 Added::Order(order) => self.synchronization(who, &Synchronization { tid, time, queue, ..order }, facts),
             }

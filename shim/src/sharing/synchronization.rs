@@ -131,8 +131,11 @@ pub(crate) fn after(function: Function, effect: Effect, inputs: &Inputs, result:
             }
             _ => {}
         }
-        if let Some(event) = inputs.signalled() {
-            ordered(SyncKind::Signals, inputs.queue(), Some(event));
+        let signalled = inputs.signalled();
+        // A barrier orders commands without an event, too.
+        let is_barrier = matches!(effect, Effect::Signals(_)) && inputs.events().next().is_none();
+        if signalled.is_some() || is_barrier {
+            ordered(SyncKind::Signals, inputs.queue(), signalled);
         }
         if is_blocking || effect.waits() || orders(effect) {
             synchronized(function, effect, inputs);

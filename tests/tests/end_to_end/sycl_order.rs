@@ -6,12 +6,15 @@ use urscope_tests::{Adapter, Release, TestRun, on_all_processors, record_fields}
 use crate::on_both_adapters;
 
 /// Programs that are correct.
-const RIGHT: [&str; 12] = [
+const RIGHT: [&str; 15] = [
     "right_queue",
     "right_queue_out_of_order",
     "right_event",
     "right_event_behind",
     "right_dependent",
+    "right_dependent_in_queue",
+    "right_chain",
+    "right_behind_barrier",
     "right_barrier",
     "right_barrier_elsewhere",
     "right_polled",
@@ -22,7 +25,8 @@ const RIGHT: [&str; 12] = [
 ];
 
 /// Programs in which the process that writes, or reads, says so too early.
-const WRONG: [&str; 5] = ["told_first", "other_queue", "other_event", "barrier_before", "overwritten_early"];
+const WRONG: [&str; 6] =
+    ["told_first", "other_queue", "other_event", "event_behind", "barrier_before", "overwritten_early"];
 
 fn is_judged(case: &str, run: TestRun) {
     let outcome = run.arg(case).run();
@@ -64,7 +68,7 @@ on_both_adapters! {
 #[test]
 fn every_way_to_the_calls_shows_the_order() {
     let of = |release| TestRun::new("sycl_order", release, Adapter::V2);
-    on_all_processors(["right_polled", "right_barrier_elsewhere", "told_first", "other_event"].into_iter(), |case| {
+    on_all_processors(["right_chain", "right_behind_barrier", "told_first", "event_behind"].into_iter(), |case| {
         is_judged(case, of(Release::R2026_0));
         is_judged(case, of(Release::R2026_2).env("URSCOPE_BACKEND", "level_zero"));
         is_judged(case, of(Release::R2026_2).env("URSCOPE_ENTRY", "xpti"));

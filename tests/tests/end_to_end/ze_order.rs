@@ -9,13 +9,14 @@ use urscope_tests::{Adapter, Release, TestRun, apps, artefacts, on_all_processor
 const PROGRAM: &str = "ze_order";
 
 /// Programs that are correct.
-const RIGHT: [&str; 16] = [
+const RIGHT: [&str; 17] = [
     "right_list",
     "right_list_out_of_order",
     "right_blocking",
     "right_event",
     "right_event_behind",
     "right_barrier",
+    "right_barrier_without_event",
     "right_event_elsewhere",
     "right_executed",
     "right_fence",
@@ -33,10 +34,11 @@ const RIGHT_BY_HOST: [&str; 5] =
     ["right_gate", "right_gate_again", "right_gate_reset_by_list", "right_gate_made_anew", "right_gate_of_list"];
 
 /// Programs in which the process that writes says so too early, or the other one reads too early.
-const WRONG: [&str; 9] = [
+const WRONG: [&str; 10] = [
     "told_first",
     "other_list",
     "other_event",
+    "event_behind",
     "barrier_before",
     "executed_and_told",
     "executed_again_and_told",

@@ -195,7 +195,8 @@ impl Player {
             Step::Ran(ran) => self.ran(actor, ran),
             Step::Synchronizes(kind, queue, event) => {
                 let [queue, event] = [queue, event].map(|name| name.as_ref().map(|name| self.address(name)));
-                let by = Synchronization { tid: 1, time: Nanos(self.now), kind: *kind, queue, event };
+                let tid = tid_of(actor, line.thread);
+                let by = Synchronization { tid, time: Nanos(self.now), kind: *kind, queue, event };
                 self.events.push(Event::Synchronization(pid, by));
             }
             Step::May(right, value) => self.may(pid, *right, *value),
@@ -230,8 +231,7 @@ impl Player {
                 } else if matches!(call.verb, Verb::Close | Verb::Free | Verb::Unmap) && !call.queued {
                     values.unfinished = call.unfinished.then_some(0);
                 }
-                let tid = 100 * (actor as u32 + 1) + line.thread - 1;
-                let enter = Enter { function, call: number, tid, time, values };
+                let enter = Enter { function, call: number, tid: tid_of(actor, line.thread), time, values };
                 if call.fate == Fate::Begins {
                     caller.open.insert(line.thread, (enter, answer));
                 }
@@ -443,4 +443,9 @@ impl Player {
         };
         (function, enter, exit)
     }
+}
+
+/// The thread of a process of this number, from 1 on.
+fn tid_of(actor: usize, thread: u32) -> u32 {
+    100 * (actor as u32 + 1) + thread - 1
 }

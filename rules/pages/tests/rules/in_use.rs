@@ -84,6 +84,9 @@ fn only_a_wait_that_was_for_the_command_counts() {
     ] {
         consumer(&format!("{copies}\n{wait}\nc: close m"), expected);
     }
+    let event = "begins\nc: signals for e of q\nc: returns\nc: host-waits for e\nc: close m";
+    consumer(&format!("c: out-of-order of q\nc: copy m sized 64 queue q {event}"), &[]);
+    consumer(&format!("c: out-of-order of q\nc: copy m sized 64 queue q\nc: copy x sized 64 queue q {event}"), CLOSED);
     let list = "c: list of l\nc: copy m sized 64 queue l\nc: executes for l of q\nc: copy m + 128 sized 64 queue r";
     consumer(&format!("{list}\nc: close m"), CLOSED);
     consumer(&format!("{list}\nc: host-waits of r\nc: close m"), &[]);

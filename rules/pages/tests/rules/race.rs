@@ -215,6 +215,34 @@ fn in_a_queue_out_of_order_an_event_is_for_one_command() {
     }
 }
 
+#[test]
+fn in_a_queue_out_of_order_a_command_is_behind_what_it_waits_for() {
+    // More bytes than a flag has.
+    let with_event = |memory: &str, event: &str| {
+        format!("p: copy {memory} sized 128 queue s begins\np: signals for {event} of s\np: returns")
+    };
+    let write = with_event("a", "e");
+    let other = with_event("x", "f");
+    let wait = "p: host-waits for f";
+    for (steps, expected) in [
+        (format!("{write}\n{other}\n{wait}"), 1),
+        (format!("{write}\n{other}\np: host-waits for e"), 0),
+        (format!("{write}\np: awaits for e of s\n{other}\n{wait}"), 0),
+        (format!("{write}\np: signals of s\n{other}\n{wait}"), 0),
+        (format!("{write}\np: copy x sized 128 queue s\np: signals for f of s\n{wait}"), 0),
+        (format!("{write}\np: copy x sized 128 queue s fails\np: signals for f of s\n{wait}"), 0),
+        (format!("{other}\n{write}\n{wait}"), 1),
+        (format!("{write}\np: awaits for e of t\np: copy x sized 128 queue t\np: host-waits of t"), 0),
+        (format!("{other}\np: awaits for f of t\n{write}\np: host-waits of t"), 1),
+        // Another thread is in a call.
+        (format!("{write}\np/2: copy x sized 128 queue s begins\np: signals for f of s\np/2: returns\n{wait}"), 0),
+    ] {
+        assert_eq!(races_of_unified_runtime(&format!("p: out-of-order of s\n{steps}"), ""), expected, "{steps}");
+        let in_order = races_of_unified_runtime(&format!("p: in-order of s\n{steps}"), "");
+        assert_eq!(in_order, expected * usize::from(!steps.starts_with(&write)), "{steps}");
+    }
+}
+
 /// How many races are found between `first` of one process and a copy of another one, with `then` behind that.
 #[track_caller]
 fn races(first: &str, then: &str) -> usize {

@@ -183,12 +183,14 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
         }
         PendingChange::RetainMade(kind) => objects::retained_or_made(tracker, place, *kind, made),
         PendingChange::RetainPrimary(device) => contexts::retained_primary(tracker, place, made, *device),
-        PendingChange::Enqueue if !success => {
-            commands::refused(tracker, who, place.call);
-            tracker.command_refused(place);
+        PendingChange::Enqueue => {
+            tracker.command_returned(place);
+            if !success {
+                commands::refused(tracker, who, place.call);
+                tracker.command_refused(place);
+            }
         }
         PendingChange::Nothing
-        | PendingChange::Enqueue
         | PendingChange::Wait(_)
         | PendingChange::Ask(_)
         | PendingChange::PutInherited { .. }
