@@ -85,9 +85,11 @@ pub enum SyncKind {
     Completed,
     /// Likewise, but the host may know it, or can find out without a further call that is hooked.
     MayBeCompleted,
-    /// The queue signals the event when all that was enqueued in it before has completed; of a queue out of order, in a
-    /// call that enqueues a command, when that has. Without an event, it is a barrier.
+    /// The queue signals the event when all that was enqueued in it before has completed; of a queue out of order, when
+    /// that has which the same call has enqueued.
     Signals,
+    /// What is enqueued in the queue from now on waits for all that was enqueued in it before.
+    Barrier,
     /// What is enqueued in the queue from now on waits for the event.
     WaitsFor,
     /// A kernel, or something else that may wait for a flag in memory or write one, is enqueued in the queue; without a
@@ -112,10 +114,11 @@ pub enum SyncKind {
 
 impl SyncKind {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Completed,
         Self::MayBeCompleted,
         Self::Signals,
+        Self::Barrier,
         Self::WaitsFor,
         Self::NotFollowed,
         Self::InOrder,
@@ -133,6 +136,7 @@ impl SyncKind {
             Self::Completed => "completed",
             Self::MayBeCompleted => "may be completed",
             Self::Signals => "signals",
+            Self::Barrier => "barrier",
             Self::WaitsFor => "waits for",
             Self::NotFollowed => "not followed",
             Self::InOrder => "in order",

@@ -136,6 +136,16 @@ WRITES(right_kernel, {
   write_by_kernel(writer);
   writer.in_order.wait();
 });
+WRITES(kernel_behind, {
+  writer.write(writer.out_of_order);
+  const auto kernel = scale_kernel(writer.gpu.context);
+  writer.out_of_order.submit(scale(kernel, 16, writer.own, writer.own + 64, 3)).wait();
+});
+WRITES(right_behind_kernel, {
+  const sycl::event written = writer.write(writer.out_of_order);
+  const auto kernel = scale_kernel(writer.gpu.context);
+  writer.out_of_order.submit(scale(kernel, 16, writer.own, writer.own + 64, 3, {written})).wait();
+});
 WRITES(kernel_told_first, {
   write_by_kernel(writer);
   tell();

@@ -31,6 +31,7 @@ impl Tracker {
             other => other,
         };
         self.facts_of_enter(at, operation, facts);
+        self.call_returned(who, at.tid);
         match operation {
             Operation::Enqueue(command) => self.command_begins(at, command),
             Operation::Wait(_) | Operation::UseEvent(_) => {

@@ -167,6 +167,7 @@ impl Queues {
 
     /// The current call of a thread has enqueued a command, and what was enqueued since then.
     pub(super) fn note_call(&mut self, first: Position, tid: u32) {
+        self.call_returned(tid);
         if let Some(of) = self.by_handle.get(&first.queue).filter(|of| of.is_out_of_order) {
             self.in_calls.push((tid, Enqueued { queue: first.queue, first: first.number, last: of.last }));
         }
@@ -188,6 +189,7 @@ impl Queues {
         // Of too many, this one stands for the one before it, too.
         let stands_for_more = of.not_followed.len() >= NOT_FOLLOWED && of.not_followed.pop().is_some();
         of.not_followed.push(NotFollowed { number, tid, stands_for_more });
+        self.note_call(Position { queue, number }, tid);
     }
 
     /// Whether a command may have to wait for something that is not followed.
@@ -245,6 +247,11 @@ impl Queues {
                 self.not_followed(queue, by.tid);
                 None
             }
+            (SyncKind::Barrier, Some(queue), _) => {
+                self.call_returned(by.tid);
+                self.add_barrier(queue);
+                None
+            }
             (SyncKind::InOrder | SyncKind::OutOfOrder, Some(queue), _) => {
                 self.by_handle.entry(queue).or_default().is_out_of_order = by.kind == SyncKind::OutOfOrder;
                 None
@@ -254,8 +261,16 @@ impl Queues {
                 None
             }
             (SyncKind::InOrder | SyncKind::OutOfOrder, None, _)
-            | (SyncKind::List | SyncKind::Executes | SyncKind::Shares | SyncKind::Resets | SyncKind::Limit, ..) => None,
-            (SyncKind::Signals, Some(queue), event) => {
+            | (
+                SyncKind::Barrier
+                | SyncKind::List
+                | SyncKind::Executes
+                | SyncKind::Shares
+                | SyncKind::Resets
+                | SyncKind::Limit,
+                ..,
+            ) => None,
+            (SyncKind::Signals, Some(queue), Some(event)) => {
                 self.signal(queue, event, by.tid);
                 None
             }
@@ -295,9 +310,15 @@ impl Queues {
         }
     }
 
-    /// A queue signals an event behind what was enqueued in it last: behind a command if it is signalled in its call,
-    /// and behind a barrier otherwise.
-    fn signal(&mut self, queue: u64, event: Option<u64>, tid: u32) {
+    /// What is enqueued in a queue next waits for all that was enqueued in it before.
+    fn add_barrier(&mut self, queue: u64) {
+        let of = self.by_handle.entry(queue).or_default();
+        of.front.add(queue, of.last);
+    }
+
+    /// A queue signals an event behind what was enqueued in it last; if it is out of order, behind what the call has
+    /// enqueued, or a barrier.
+    fn signal(&mut self, queue: u64, event: u64, tid: u32) {
         if self.events.len() >= LIMIT {
             self.events.clear();
         }
@@ -312,18 +333,12 @@ impl Queues {
                 Event { queue, number: enqueued.last, is_certain: true, front }
             }
             None => {
+                self.add_barrier(queue);
                 let of = self.by_handle.entry(queue).or_default();
-                let is_certain = of.last_by == tid;
-                let number = of.last;
-                if of.is_out_of_order {
-                    of.front.add(queue, number);
-                }
-                Event { queue, number, is_certain, front: self.front_of(queue) }
+                Event { queue, number: of.last, is_certain: of.last_by == tid, front: self.front_of(queue) }
             }
         };
-        if let Some(event) = event {
-            self.events.insert(event, signalled);
-        }
+        self.events.insert(event, signalled);
     }
 
     /// What is in front of what is enqueued in a queue next, but for the order of the queue itself.

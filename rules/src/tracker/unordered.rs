@@ -90,10 +90,10 @@ impl Tracker {
         state.unknown.push_back(unknown);
     }
 
-    /// The call that has enqueued a command has returned.
-    pub(super) fn command_returned(&mut self, place: Place) {
-        if let Some(state) = self.state_mut(place.process) {
-            state.queues.call_returned(place.tid);
+    /// The last call of a thread has returned.
+    pub(super) fn call_returned(&mut self, who: ProcessId, tid: u32) {
+        if let Some(state) = self.state_mut(who) {
+            state.queues.call_returned(tid);
         }
     }
 
@@ -121,8 +121,14 @@ impl Tracker {
             (SyncKind::Executes, _) => return self.execute(who, by, facts),
             (SyncKind::Resets, Some(list)) if by.event.is_none() => return state.lists.reset(list),
             (SyncKind::InOrder | SyncKind::OutOfOrder, Some(queue)) => state.lists.queue(queue),
-            (SyncKind::Signals | SyncKind::WaitsFor | SyncKind::NotFollowed | SyncKind::Resets, list)
-                if state.lists.add(list, Added::Order(*by)) =>
+            (
+                SyncKind::Signals
+                | SyncKind::Barrier
+                | SyncKind::WaitsFor
+                | SyncKind::NotFollowed
+                | SyncKind::Resets,
+                list,
+            ) if state.lists.add(list, Added::Order(*by)) =>
             {
                 return;
             }
@@ -184,11 +190,12 @@ impl Tracker {
             match added {
                 Added::Command(place, command) => {
                     self.command_begins(Place { time, ..place }, &Command { queue, ..command });
-                    // Which of its events is signalled by it is not known.
-                    self.command_returned(place);
+                    self.call_returned(who, place.tid);
                 }
                 Added::Order(order) => self.synchronization(who, &Synchronization { tid, time, queue, ..order }, facts),
             }
+            // Which of these calls has signalled which event is not remembered.
+            self.call_returned(who, tid);
         }
     }
 

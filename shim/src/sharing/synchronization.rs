@@ -78,7 +78,8 @@ pub(crate) fn command_recorded() {
 pub(crate) fn not_followed(effect: Effect, inputs: &Inputs) {
     let queue = queue(effect, inputs);
     let recorded = RECORDED.load(Ordering::Relaxed);
-    if is_first(SyncKind::NotFollowed, queue, None, recorded) {
+    // An event is for what its own call has enqueued.
+    if is_first(SyncKind::NotFollowed, queue, None, recorded) || inputs.signals() {
         ENQUEUED.fetch_add(1, Ordering::Relaxed);
         record(SyncKind::NotFollowed, queue, None);
     }
@@ -131,11 +132,13 @@ pub(crate) fn after(function: Function, effect: Effect, inputs: &Inputs, result:
             }
             _ => {}
         }
-        let signalled = inputs.signalled();
-        // A barrier orders commands without an event, too.
-        let is_barrier = matches!(effect, Effect::Signals(_)) && inputs.events().next().is_none();
-        if signalled.is_some() || is_barrier {
-            ordered(SyncKind::Signals, inputs.queue(), signalled);
+        if effect == Effect::Signals(Kind::Queue)
+            || effect == Effect::Signals(Kind::Event) && inputs.events().next().is_none()
+        {
+            ordered(SyncKind::Barrier, inputs.queue(), None);
+        }
+        if let Some(event) = inputs.signalled() {
+            ordered(SyncKind::Signals, inputs.queue(), Some(event));
         }
         if is_blocking || effect.waits() || orders(effect) {
             synchronized(function, effect, inputs);

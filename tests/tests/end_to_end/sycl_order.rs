@@ -64,6 +64,16 @@ on_both_adapters! {
     }
 }
 
+on_both_adapters! {
+    /// SYCL's queues are out of order unless the program asks otherwise.
+    fn a_wait_for_a_kernel_is_not_for_the_commands_in_front_of_it(adapter) {
+        for (case, expected) in [("right_behind_kernel", &[][..]), ("kernel_behind", &["error race"])] {
+            let outcome = TestRun::new("sycl_order", Release::R2026_2, adapter).with_engine().arg(case).run();
+            assert_eq!(outcome.report().violations(), expected, "{case}: {}", outcome.stderr);
+        }
+    }
+}
+
 /// A release whose tables have another order, urscope's own backend, calls that are only shown, and the other form.
 #[test]
 fn every_way_to_the_calls_shows_the_order() {

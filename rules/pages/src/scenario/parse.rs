@@ -42,10 +42,11 @@ const ENDS: [(&str, End); 5] = [
     ("incomplete", End::Incomplete),
 ];
 
-const SYNCHRONIZATIONS: [(&str, SyncKind); 12] = [
+const SYNCHRONIZATIONS: [(&str, SyncKind); SyncKind::ALL.len()] = [
     ("host-waits", SyncKind::Completed),
     ("may-know", SyncKind::MayBeCompleted),
     ("signals", SyncKind::Signals),
+    ("barrier", SyncKind::Barrier),
     ("awaits", SyncKind::WaitsFor),
     ("not-followed", SyncKind::NotFollowed),
     ("in-order", SyncKind::InOrder),

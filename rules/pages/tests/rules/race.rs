@@ -228,12 +228,17 @@ fn in_a_queue_out_of_order_a_command_is_behind_what_it_waits_for() {
         (format!("{write}\n{other}\n{wait}"), 1),
         (format!("{write}\n{other}\np: host-waits for e"), 0),
         (format!("{write}\np: awaits for e of s\n{other}\n{wait}"), 0),
-        (format!("{write}\np: signals of s\n{other}\n{wait}"), 0),
+        (format!("{write}\np: barrier of s\n{other}\n{wait}"), 0),
         (format!("{write}\np: copy x sized 128 queue s\np: signals for f of s\n{wait}"), 0),
         (format!("{write}\np: copy x sized 128 queue s fails\np: signals for f of s\n{wait}"), 0),
         (format!("{other}\n{write}\n{wait}"), 1),
         (format!("{write}\np: awaits for e of t\np: copy x sized 128 queue t\np: host-waits of t"), 0),
         (format!("{other}\np: awaits for f of t\n{write}\np: host-waits of t"), 1),
+        // An event is for the kernel, unless a barrier or another call has signalled it.
+        (format!("{write}\np: not-followed of s\np: signals for f of s\n{wait}"), 1),
+        (format!("{write}\np: not-followed of s\np: awaits for e of s\np: signals for f of s\n{wait}"), 0),
+        (format!("{write}\np: not-followed of s\np: barrier of s\np: signals for f of s\n{wait}"), 0),
+        (format!("{write}\np: not-followed of s\np: get a -> g\np: signals for f of s\n{wait}\np: put g"), 0),
         // Another thread is in a call.
         (format!("{write}\np/2: copy x sized 128 queue s begins\np: signals for f of s\np/2: returns\n{wait}"), 0),
     ] {

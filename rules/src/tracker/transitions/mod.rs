@@ -184,7 +184,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Retu
         PendingChange::RetainMade(kind) => objects::retained_or_made(tracker, place, *kind, made),
         PendingChange::RetainPrimary(device) => contexts::retained_primary(tracker, place, made, *device),
         PendingChange::Enqueue => {
-            tracker.command_returned(place);
+            tracker.call_returned(who, place.tid);
             if !success {
                 commands::refused(tracker, who, place.call);
                 tracker.command_refused(place);

@@ -113,6 +113,7 @@ names! {
     Completed = SyncKind::Completed.name(),
     MayBeCompleted = SyncKind::MayBeCompleted.name(),
     Signals = SyncKind::Signals.name(),
+    Barrier = SyncKind::Barrier.name(),
     WaitsFor = SyncKind::WaitsFor.name(),
     NotFollowed = SyncKind::NotFollowed.name(),
     InOrder = SyncKind::InOrder.name(),
@@ -148,10 +149,11 @@ names! {
 }
 
 /// The names of what orders commands.
-const SYNCHRONIZATIONS: [(SyncKind, Name); 12] = [
+const SYNCHRONIZATIONS: [(SyncKind, Name); SyncKind::ALL.len()] = [
     (SyncKind::Completed, Name::Completed),
     (SyncKind::MayBeCompleted, Name::MayBeCompleted),
     (SyncKind::Signals, Name::Signals),
+    (SyncKind::Barrier, Name::Barrier),
     (SyncKind::WaitsFor, Name::WaitsFor),
     (SyncKind::NotFollowed, Name::NotFollowed),
     (SyncKind::InOrder, Name::InOrder),

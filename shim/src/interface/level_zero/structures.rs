@@ -87,6 +87,10 @@ impl Reader for Structures {
         (events, if events == 0 { 0 } else { sources.structures.get(structures::WAIT_COUNT) as usize })
     }
 
+    fn signals(&self, sources: &Sources) -> bool {
+        self.signalled(sources) != 0
+    }
+
     fn signalled(&self, sources: &Sources) -> usize {
         sources.structures.get(structures::SIGNAL_EVENT) as usize
     }

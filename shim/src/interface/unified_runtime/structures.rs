@@ -60,6 +60,10 @@ impl Reader for Structures {
         (events, if events == 0 { 0 } else { of(structures::WAIT_COUNT) })
     }
 
+    fn signals(&self, sources: &Sources) -> bool {
+        sources.structures.get(structures::OUT_EVENT) != 0
+    }
+
     fn signalled(&self, sources: &Sources) -> usize {
         let variable = sources.structures.get(structures::OUT_EVENT) as usize;
         // SAFETY: the adapter has written a handle to the caller's variable (`ur_api.h`).

@@ -102,6 +102,12 @@ impl Inputs {
         words(events, count)
     }
 
+    /// Whether the call, if it succeeds, signals an event behind what it enqueues.
+    #[inline]
+    pub fn signals(&self) -> bool {
+        !self.sources.structures.is_empty() && self.reader.signals(&self.sources)
+    }
+
     /// The event that is signalled behind what the call has enqueued. The call has succeeded.
     #[inline]
     pub fn signalled(&self) -> Option<usize> {

@@ -55,6 +55,11 @@ pub trait Reader: Debug + Sync {
         (0, 0)
     }
 
+    /// Whether the call, if it succeeds, signals an event behind what it enqueues.
+    fn signals(&self, _sources: &Sources) -> bool {
+        false
+    }
+
     /// The event that is signalled behind what the call has enqueued, or 0. The call has succeeded.
     fn signalled(&self, _sources: &Sources) -> usize {
         0
