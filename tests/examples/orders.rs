@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, process::ExitCode};
 
-use urscope_tests::order_rounds::{Interface, Rounds};
+use urscope_tests::order_rounds::{Interface, Mistakes, Rounds};
 use urscope_tests::{Adapter, on_all_processors};
 
 /// The rounds of a program.
@@ -23,15 +23,16 @@ fn main() -> ExitCode {
     let interfaces =
         [Interface::Sycl(Adapter::V1), Interface::Sycl(Adapter::V2), Interface::Cuda, Interface::LevelZero];
     let programs = (first..first + count).flat_map(|seed| {
-        interfaces.into_iter().flat_map(move |interface| [(seed, interface, false), (seed, interface, true)])
+        let all = [Mistakes::No, Mistakes::LateWaits, Mistakes::Any];
+        interfaces.into_iter().flat_map(move |interface| all.map(|mistakes| (seed, interface, mistakes)))
     });
     let played = AtomicUsize::new(0);
     let failed = AtomicUsize::new(0);
-    on_all_processors(programs, |(seed, interface, wrong)| {
+    on_all_processors(programs, |(seed, interface, mistakes)| {
         played.fetch_add(1, Ordering::Relaxed);
-        if let Some(complaint) = Rounds::new(seed, ROUNDS, wrong).complaint(interface) {
+        if let Some(complaint) = Rounds::new(seed, ROUNDS, interface, mistakes).complaint() {
             failed.fetch_add(1, Ordering::Relaxed);
-            println!("seed {seed}, {interface:?}, late waits: {wrong}: {complaint}");
+            println!("seed {seed}, {interface:?}, mistakes: {mistakes:?}: {complaint}");
         }
     });
     let played = played.into_inner();

@@ -1,5 +1,5 @@
 //! A generator of rounds for `tests/apps/order_rounds.hpp`: programs whose commands are ordered by waits and messages,
-//! and the same with some of the waits too late. No device needs a delay for those to be found.
+//! by events that processes share, and by flags, and the same with some of these orders broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -21,32 +21,69 @@ pub enum Interface {
     LevelZero,
 }
 
+/// What is wrong in about half of the rounds of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistakes {
+    /// Nothing.
+    No,
+    /// Waits that are too late. They are found on a device without a delay.
+    LateWaits,
+    /// Anything. What shared events and flags may have ordered is found only where the commands meet, so the device
+    /// finishes none before it must.
+    Any,
+}
+
 const QUEUES: [&str; 3] = ["first", "second", "third"];
 const WAITS: [&str; 6] = ["queue", "event", "barrier", "elsewhere", "behind", "polled"];
+
+/// What orders two commands, rightly or not.
+const WAIT: [&str; 2] = ["in-time", "late"];
+const EVENT: [&str; 3] = ["event", "event-in-front", "event-ignored"];
+const FLAG: [&str; 3] = ["flag", "flag-in-front", "flag-elsewhere"];
+
+impl Interface {
+    /// The orders in its rounds. The adapter v1 shares no events. With Level Zero, one shared pool makes each event of
+    /// the process one that may order commands of others, so late waits are not all found without a delay.
+    fn orders(self, mistakes: Mistakes) -> &'static [&'static [&'static str]] {
+        match (self, mistakes) {
+            (Self::Sycl(Adapter::V1), _) | (Self::LevelZero, Mistakes::LateWaits) => &[&WAIT, &FLAG],
+            _ => &[&WAIT, &EVENT, &FLAG],
+        }
+    }
+}
 
 /// So many rounds of one program. A seed determines them.
 #[derive(Debug)]
 pub struct Rounds {
+    interface: Interface,
+    mistakes: Mistakes,
     /// A line for each.
     pub text: String,
-    /// The numbers of those with a wait that is too late.
+    /// The numbers of those with a mistake.
     pub wrong: BTreeSet<u64>,
 }
 
 impl Rounds {
-    /// `wrong` says whether some waits are too late.
-    pub fn new(seed: u64, count: u64, wrong: bool) -> Self {
+    /// Rounds with some mistakes.
+    pub fn new(seed: u64, count: u64, interface: Interface, mistakes: Mistakes) -> Self {
+        let orders = interface.orders(mistakes);
         let mut random = Random::new(seed);
-        let mut rounds = Self { text: String::new(), wrong: BTreeSet::new() };
+        let mut rounds = Self { interface, mistakes, text: String::new(), wrong: BTreeSet::new() };
         for number in 0..count {
             let writer = random.choose(&["parent", "child"]);
-            let late = if wrong && random.one_in(2) { Some(random.below(2)) } else { None };
+            let mistake = if mistakes != Mistakes::No && random.one_in(2) { Some(random.below(2)) } else { None };
             let mut step = |at| {
-                let when = if late == Some(at) { "late" } else { "in-time" };
-                format!("{} {} {when}", random.choose(&QUEUES), random.choose(&WAITS))
+                let is_wrong = mistake == Some(at);
+                let is_late = is_wrong && mistakes == Mistakes::LateWaits;
+                // Once the reader says that it goes on, the writer waits for the write, and the device ends that soon. So
+                // the reader waits for the read before, or the read may begin too late to meet the write.
+                let must_meet = mistakes == Mistakes::Any && at == 1 && mistake == Some(0);
+                let of = if is_late || must_meet { &WAIT } else { random.choose(orders) };
+                let order = if is_wrong { random.choose(&of[1..]) } else { of[0] };
+                format!("{} {} {order}", random.choose(&QUEUES), random.choose(&WAITS))
             };
             rounds.text.extend([writer, " ", &step(0), " ", &step(1), "\n"]);
-            if late.is_some() {
+            if mistake.is_some() {
                 rounds.wrong.insert(number);
             }
         }
@@ -54,18 +91,20 @@ impl Rounds {
     }
 
     /// Plays them; returns what is wrong with the judgement.
-    pub fn complaint(&self, interface: Interface) -> Option<String> {
+    pub fn complaint(&self) -> Option<String> {
         let mut file = NamedTempFile::new().expect("no temporary file");
         file.write_all(self.text.as_bytes()).expect("the rounds cannot be written");
-        let run = match interface {
+        let run = match self.interface {
             Interface::Sycl(adapter) => TestRun::new("sycl_order_rounds", Release::R2026_2, adapter),
             Interface::Cuda => TestRun::of_cuda("cuda_order_rounds"),
             Interface::LevelZero => TestRun::new("ze_order_rounds", Release::R2026_2, Adapter::V1),
         };
-        let outcome = run.arg(file.path()).run();
+        let delay = if self.mistakes == Mistakes::Any { "until-wait" } else { "0" };
+        let outcome = run.env("ZE_SOFT_DELAY", delay).arg(file.path()).run();
         let found = races(&outcome);
-        let others = outcome.report().violations().into_iter().filter(|violation| violation != "error race");
-        let others: Vec<_> = others.collect();
+        let mut others = outcome.report().violations();
+        // Flags are noted.
+        others.retain(|it| !["error race", "note race"].contains(&it.as_str()));
         let is_right = found == self.wrong && others.is_empty();
         (!is_right).then(|| {
             let [missing, more] = [(&self.wrong, &found), (&found, &self.wrong)].map(|(all, some)| {
@@ -88,7 +127,8 @@ fn races(outcome: &Outcome) -> BTreeSet<u64> {
     };
     let sizes: BTreeMap<(u64, u64), u64> = calls.filter_map(size).collect();
     let report = outcome.report();
-    let races = report.findings().iter().filter(|finding| finding["rule"] == "race");
+    let is_race = |finding: &&Value| finding["rule"] == "race" && finding["severity"] == "error";
+    let races = report.findings().iter().filter(is_race);
     let occurrences = races.flat_map(|finding| finding["occurrences"].as_array().into_iter().flatten());
     let size = |place: &Value| sizes.get(&(place["pid"].as_u64()?, place["call"].as_u64()?)).copied();
     occurrences.filter_map(size).map(|size| (size - (1 << 15)) / 64).collect()
