@@ -75,8 +75,8 @@ impl Rounds {
             let mut step = |at| {
                 let is_wrong = mistake == Some(at);
                 let is_late = is_wrong && mistakes == Mistakes::LateWaits;
-                // Once the reader says that it goes on, the writer waits for the write, and the device ends that soon. So
-                // the reader waits for the read before, or the read may begin too late to meet the write.
+                // Once the reader says that it goes on, the writer waits for the write, and the device ends that soon.
+                // So the reader waits for the read before, or the read may begin too late to meet the write.
                 let must_meet = mistakes == Mistakes::Any && at == 1 && mistake == Some(0);
                 let of = if is_late || must_meet { &WAIT } else { random.choose(orders) };
                 let order = if is_wrong { random.choose(&of[1..]) } else { of[0] };

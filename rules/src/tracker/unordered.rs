@@ -122,14 +122,9 @@ impl Tracker {
             (SyncKind::Resets, Some(list)) if by.event.is_none() => return state.lists.reset(list),
             (SyncKind::InOrder | SyncKind::OutOfOrder, Some(queue)) => state.lists.queue(queue),
             (
-                SyncKind::Signals
-                | SyncKind::Barrier
-                | SyncKind::WaitsFor
-                | SyncKind::NotFollowed
-                | SyncKind::Resets,
+                SyncKind::Signals | SyncKind::Barrier | SyncKind::WaitsFor | SyncKind::NotFollowed | SyncKind::Resets,
                 list,
-            ) if state.lists.add(list, Added::Order(*by)) =>
-            {
+            ) if state.lists.add(list, Added::Order(*by)) => {
                 return;
             }
             _ => {}

@@ -1,6 +1,5 @@
-//! Generated rounds of commands: those whose waits come in time, whose events are waited for and whose flags are written
-//! behind the command are clean, and each with a mistake is found.
-//! `scripts/orders` plays any number.
+//! Generated rounds of commands: those whose waits come in time, whose events are waited for and whose flags are
+//! written behind the command are clean, and each with a mistake is found. `scripts/orders` plays any number.
 
 use urscope_tests::order_rounds::{Interface, Mistakes, Rounds};
 use urscope_tests::{Adapter, on_all_processors};

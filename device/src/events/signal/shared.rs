@@ -47,11 +47,17 @@ impl Shared {
 
     pub(super) fn is_complete(&self, value: u64) -> bool {
         let state = self.state();
-        let complete = state.completed(value).load(Ordering::Acquire) >= value;
-        if !complete {
-            state.awaited.store(1, Ordering::Relaxed);
+        let is_complete = || state.completed(value).load(Ordering::SeqCst) >= value;
+        if is_complete() {
+            return true;
         }
-        complete
+        state.awaited.store(1, Ordering::SeqCst);
+        // It may have completed in between, and the next signal is not awaited.
+        let is_complete = is_complete();
+        if is_complete {
+            state.awaited.store(0, Ordering::SeqCst);
+        }
+        is_complete
     }
 
     pub(super) fn is_awaited(&self) -> bool {
