@@ -325,18 +325,15 @@ impl Queues {
         self.by_handle.entry(queue).or_default();
         self.wait_for_default(queue);
         let in_call = self.in_calls.iter().find(|(its, enqueued)| *its == tid && enqueued.queue == queue);
-        let signalled = match in_call {
-            Some((_, enqueued)) => {
-                let mut front = self.in_front_of(queue);
-                front.commands.retain(|it| !self.known.covers(Position { queue: it.queue, number: it.last }));
-                front.add_command(*enqueued);
-                Event { queue, number: enqueued.last, is_certain: true, front }
-            }
-            None => {
-                self.add_barrier(queue);
-                let of = self.by_handle.entry(queue).or_default();
-                Event { queue, number: of.last, is_certain: of.last_by == tid, front: self.front_of(queue) }
-            }
+        let signalled = if let Some((_, enqueued)) = in_call {
+            let mut front = self.in_front_of(queue);
+            front.commands.retain(|it| !self.known.covers(Position { queue: it.queue, number: it.last }));
+            front.add_command(*enqueued);
+            Event { queue, number: enqueued.last, is_certain: true, front }
+        } else {
+            self.add_barrier(queue);
+            let of = self.by_handle.entry(queue).or_default();
+            Event { queue, number: of.last, is_certain: of.last_by == tid, front: self.front_of(queue) }
         };
         self.events.insert(event, signalled);
     }
