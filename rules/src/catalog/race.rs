@@ -10,10 +10,9 @@
 //!
 //! Of copies and fills, on any device, it also reports two that nothing orders. One process enqueued its command before
 //! the other process knew that its own had completed: it had not waited for the queue of its command, nor for an event
-//! behind it. Then no message, barrier or file can have ordered them. They are not reported where something else may
-//! have. It may be a kernel, a graph or a wait that is not followed, in front of one of them or behind the first; a
-//! shared event that a process used in between; or something that was copied behind the first one and may be a flag.
-//! [races.md](races.md) explains the order between processes.
+//! of it or behind it. In a queue out of order, as SYCL's are by default, the event of a later command is not behind
+//! it. Then no message, barrier or file can have ordered them. Where a kernel, a graph, a shared event or a flag may
+//! have, nothing is reported. [races.md](races.md) explains the order between processes.
 //!
 //! Kernels count, too, as a note: they may access what is behind the pointers that they were given, up to the end of
 //! the memory, and may write there unless their SPIR-V says otherwise. Memory that a kernel reaches by other pointers
@@ -128,8 +127,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// What to do about two commands that nothing orders.
-const ADVICE: &str = "wait for the first command on the host before the other process is told to go on, or let the second one wait for an \
-     event that the first one signals";
+const ADVICE: &str = "wait for the first command itself, by its event or its queue, before the other process is told to go on, or let the second \
+     one wait for an event that the first one signals";
 
 /// How many memories are remembered, and how many accesses of each.
 const MEMORIES: usize = 4096;
